@@ -64,6 +64,22 @@ pub fn archives() -> Vec<File> {
     ]
 }
 
+/// Counts that are all 1, and documents without counts: heads alone.
+pub fn packed() -> Vec<File> {
+    let file = |counts: Counts| {
+        let (_folder, path) = testkit::temp_path("X.tbc");
+        counts.write_packed(&path).unwrap();
+        std::fs::read(path).unwrap()
+    };
+    let (documents, terms) = (1 << 20, 1 << 20);
+    let ones = Counts::dense(1, terms, vec![1u8; terms]).unwrap();
+    let empty = Counts::csr(documents, 1, vec![0; documents + 1], vec![], vec![]).unwrap();
+    vec![
+        ("counts of 1", file(ones), terms),
+        ("no counts", file(empty), documents),
+    ]
+}
+
 /// Headers of safetensors: of counts, of fits, and of checkpoints.
 pub fn tensors() -> Vec<File> {
     let file = |header: String| [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();

@@ -53,10 +53,11 @@ fn texts(path: &Path) -> Result<(), Error> {
 }
 
 #[rustfmt::skip] // one reader a line
-const READERS: [Reader; 28] = [
+const READERS: [Reader; 29] = [
     Reader { file: "X.pt", corpus: "pt", read: counts, files: pickles::pickles, most: [BUFFERS, 192, 0] },
     Reader { file: "X.npy", corpus: "npy", read: counts, files: files::arrays, most: [BUFFERS, 0, 0] },
     Reader { file: "X.npz", corpus: "npz", read: counts, files: files::archives, most: [BUFFERS, 16, 32] },
+    Reader { file: "X.tbc", corpus: "tbc", read: counts, files: files::packed, most: [BUFFERS, 16, 32] },
     Reader { file: "X.safetensors", corpus: "safetensors", read: counts, files: files::tensors, most: [BUFFERS, 64, 0] },
     Reader { file: "fit.safetensors", corpus: "fit", read: |path| Fit::load(path).map(drop), files: files::fits, most: [BUFFERS, 64, 0] },
     Reader { file: "fit.ckpt", corpus: "checkpoint", read: |path| Checkpoint::open(path).map(drop), files: files::tensors, most: [BUFFERS, 64, 0] },

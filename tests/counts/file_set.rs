@@ -34,6 +34,7 @@ fn write(counts: &Counts, folder: &Path, extension: &str) -> PathBuf {
         let path = folder.join(format!("{name}.{extension}"));
         match extension {
             "npz" => block.write_npz(path),
+            "tbc" => block.write_packed(path),
             _ => block.write_npy(path),
         }
         .unwrap();
@@ -45,12 +46,13 @@ fn write(counts: &Counts, folder: &Path, extension: &str) -> PathBuf {
 fn pairs(folder: &Path) -> Vec<(Counts, Counts)> {
     let counts = source();
     std::fs::create_dir(folder.join("one")).unwrap();
-    ["npy", "npz"]
+    ["npy", "npz", "tbc"]
         .map(|extension| {
             let pattern = write(&counts, folder, extension);
             let path = folder.join("one").join(format!("X.{extension}"));
             let one = match extension {
                 "npz" => counts.write_npz(path),
+                "tbc" => counts.write_packed(path),
                 _ => counts.write_npy(path),
             };
             (Counts::open(pattern).unwrap(), one.unwrap())

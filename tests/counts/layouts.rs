@@ -144,14 +144,19 @@ impl Table {
             "sparse .npz".into(),
             csr.write_npz(folder.join("sparse.npz")).unwrap(),
         ));
+        for (name, counts) in [("dense", &wide), ("sparse", &csr)] {
+            let packed = counts.write_packed(folder.join(format!("{name}.tbc")));
+            layouts.push((format!("{name} .tbc"), packed.unwrap()));
+        }
         if self.documents > 1 {
             let half = self.documents / 2;
-            for (name, extension) in [("u8", "npy"), ("csr", "npz")] {
+            for (name, extension) in [("u8", "npy"), ("csr", "npz"), ("packed", "tbc")] {
                 let paths = [0..half, half..self.documents].map(|rows| {
                     let path = folder.join(format!("half-{}.{extension}", rows.start));
                     let rows: Vec<usize> = rows.collect();
                     match name {
                         "u8" => self.dense::<u8>().select(&rows).unwrap().write_npy(&path),
+                        "packed" => csr.select(&rows).unwrap().write_packed(&path),
                         _ => csr.select(&rows).unwrap().write_npz(&path),
                     }
                     .unwrap();

@@ -17,6 +17,7 @@ mod numpy;
 mod obs;
 mod others_files;
 mod own_loop;
+mod packed;
 mod pytorch;
 mod resample;
 mod rows;

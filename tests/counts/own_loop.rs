@@ -54,7 +54,8 @@ fn batches_are_those_of_a_fit_in_place_and_as_a_stream() {
         .unwrap()
         .counts();
     let sparse = counts.write_npz(folder.path().join("X.npz")).unwrap();
-    for counts in [&counts, &sparse] {
+    let packed = counts.write_packed(folder.path().join("X.tbc")).unwrap();
+    for counts in [&counts, &sparse, &packed] {
         let batches = counts.batches(8).unwrap().epochs(3).seed(9);
         check(counts, &batches);
         let streamed = batches.reading(Reading::Stream {

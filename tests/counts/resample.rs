@@ -33,6 +33,10 @@ fn sources(folder: &Path) -> Vec<(&'static str, Counts)> {
         ("in memory", dense),
         ("u8 file", narrow),
         ("f64 file", wide),
+        (
+            "packed file",
+            sparse.write_packed(folder.join("source.tbc")).unwrap(),
+        ),
         ("sparse file", sparse),
     ]
 }
@@ -48,6 +52,9 @@ fn drawn_rows_are_rows_of_the_source_in_every_layout() {
         let sparse = counts.resample(1_500).seed(7);
         let sparse = sparse.write_npz(folder.path().join("drawn.npz")).unwrap();
         assert_eq!(rows(&sparse), rows(&dense), "{name}");
+        let packed = counts.resample(1_500).seed(7);
+        let packed = packed.write_packed(folder.path().join("drawn.tbc"));
+        assert_eq!(rows(&packed.unwrap()), rows(&dense), "{name}");
         drawn.push(rows(&dense));
     }
     let source_rows = rows(&source());

@@ -42,7 +42,7 @@ fn writers() -> Vec<Writer> {
     let chart = Chart::histogram([1.0, 2.0, 2.0]);
     let table = Table::new().with_column("x", [1, 2]).unwrap();
     let (png, csv, npy, npz) = (chart.clone(), table.clone(), counts.clone(), counts.clone());
-    let h5ad = counts.clone();
+    let (h5ad, packed) = (counts.clone(), counts.clone());
     vec![
         writer("save", move |path| fit.save(path)),
         writer("save_png", move |path| png.save_png(path)),
@@ -51,6 +51,9 @@ fn writers() -> Vec<Writer> {
         writer("write_parquet", move |path| table.write_parquet(path)),
         reader("write_npy", ".npy", move |path| npy.write_npy(path)),
         reader("write_npz", ".npz", move |path| npz.write_npz(path)),
+        reader("write_packed", ".tbc", move |path| {
+            packed.write_packed(path)
+        }),
         reader("write_h5ad", ".h5ad", move |path| {
             h5ad.write_h5ad(path, None, None)
         }),

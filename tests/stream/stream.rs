@@ -48,6 +48,8 @@ fn every_file_format_and_dtype_gives_the_same_fit() {
         let dense = counts.write_npy_as(&path, dtype).unwrap();
         assert_same(&model().fit(&dense).unwrap(), &expected);
     }
+    let packed = counts.write_packed(folder.path().join("X.tbc")).unwrap();
+    assert_same(&model().fit(&packed).unwrap(), &expected);
 }
 
 #[test]

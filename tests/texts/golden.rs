@@ -123,9 +123,10 @@ def golden(name, texts, **settings):
             );
             assert_same(&found.counts(), &expected, settings);
             // The counts are the same in a file, and by the vocabulary.
-            let path = at("out.npz");
-            let written = vectorizer.out(&path).fit_transform(&texts).unwrap();
-            assert_same(&written.counts(), &expected, settings);
+            for path in [at("out.npz"), at("out.tbc")] {
+                let written = vectorizer.out(&path).fit_transform(&texts).unwrap();
+                assert_same(&written.counts(), &expected, settings);
+            }
             let again = found.vectorizer().transform(&texts).unwrap();
             assert_same(&again.counts(), &expected, settings);
         }

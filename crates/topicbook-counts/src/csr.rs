@@ -1,5 +1,6 @@
 //! Compressed sparse rows (CSR).
 
+use std::ops::Range;
 use std::path::Path;
 
 use crate::View;
@@ -101,11 +102,21 @@ impl Csr {
 
     /// Appends the rows of another matrix.
     pub(super) fn append(&mut self, other: &Self) {
-        let before = self.indices.len() as u64;
+        self.append_rows(other, 0..other.indptr.len() - 1);
+    }
+
+    /// Appends some rows of another matrix.
+    pub(super) fn append_rows(&mut self, other: &Self, rows: Range<usize>) {
+        let (before, bounds) = (
+            self.indices.len() as u64,
+            &other.indptr[rows.start..=rows.end],
+        );
+        let entries = bounds[0] as usize..bounds[rows.len()] as usize;
         self.indptr
-            .extend(other.indptr[1..].iter().map(|start| before + start));
-        self.indices.extend_from_slice(&other.indices);
-        self.values.extend_from_slice(&other.values);
+            .extend(bounds[1..].iter().map(|end| before + end - bounds[0]));
+        self.indices
+            .extend_from_slice(&other.indices[entries.clone()]);
+        self.values.extend_from_slice(&other.values[entries]);
     }
 
     /// Removes all rows and keeps the allocations.

@@ -90,6 +90,16 @@ impl Counts {
         }
     }
 
+    /// Documents of such a piece, if it is so many whole rows.
+    #[doc(hidden)]
+    pub fn piece_documents(&self) -> Option<usize> {
+        match &self.inner.store {
+            Store::Csr(csr) => csr.source()?.piece_documents(),
+            Store::Files(files) => files.one().piece_documents(),
+            Store::Dense(_) | Store::Expected(_) => None,
+        }
+    }
+
     /// Mean number of nonzero counts in a document, rounded up, if it is known without reading the counts.
     #[doc(hidden)]
     pub fn mean_nonzeros(&self) -> Option<usize> {

@@ -39,7 +39,7 @@ pub enum Location {
     Memory,
     /// In this file (`.npy`, `.safetensors`), which is memory-mapped: only the rows that are used are read.
     File(PathBuf),
-    /// In memory, read from this file: `.csv` and `.parquet` on opening, `.npz` on first use.
+    /// In memory, read from this file: `.csv` and `.parquet` on opening, `.npz` and `.tbc` on first use.
     Loaded(PathBuf),
     /// In these files, whose documents are numbered consecutively. Fits stream them, or they are read into memory on first use;
     /// tables are read on opening.

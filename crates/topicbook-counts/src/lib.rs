@@ -312,7 +312,7 @@ impl Counts {
     /// # Cost
     /// The first call reads all counts, on all threads, and caches the result. A file is read sequentially, with
     /// positioned reads into 33 MB of buffers, or two rows where a row is larger, so that truncation of the file during the
-    /// pass is an error. The pass verifies the checksums of an `.npz`. Every fit starts with this pass: streamed counts are
+    /// pass is an error. The pass verifies the checksums of an `.npz` or `.tbc`. Every fit starts with this pass: streamed counts are
     /// read once more than the number of epochs.
     #[doc(alias = "describe")]
     pub fn summary(&self) -> Result<Summary> {
@@ -396,12 +396,18 @@ impl Counts {
         if let Some(files) = self.dense_files() {
             return files.select(&rows);
         }
-        let store = self.with_view(|view| {
-            Ok(match view {
-                View::Dense(values) => Store::Dense(values.select(self.terms(), &rows)),
-                View::Csr(csr) => Store::Csr(LazyCsr::ready(csr.select(&rows))),
-            })
-        })?;
+        match self.select_packed(&rows)? {
+            Some(copy) => Ok(copy),
+            None => self.with_view(|view| self.select_in(view, &rows)),
+        }
+    }
+
+    /// Copies rows of a view.
+    fn select_in(&self, view: View<'_>, rows: &[usize]) -> Result<Self> {
+        let store = match view {
+            View::Dense(values) => Store::Dense(values.select(self.terms(), rows)),
+            View::Csr(csr) => Store::Csr(LazyCsr::ready(csr.select(rows))),
+        };
         Self::new(rows.len(), self.terms(), store, Location::Memory)
     }
 

@@ -25,6 +25,7 @@ impl Counts {
     /// |---|---|---|
     /// | `.npy` | a 2-D NumPy array in C order, little-endian | the header; counts stay in the file |
     /// | `.npz` | a sparse matrix of SciPy's `save_npz` (CSR; CSC and COO are converted) | the headers; counts are read into memory on first use |
+    /// | `.tbc` | packed counts of [`write_packed`](Self::write_packed) | the index, 16 bytes for about 65,536 counts; counts are read into memory on first use |
     /// | `.safetensors` | a 2-D tensor named `X`, or the only 2-D tensor | the header; counts stay in the file |
     /// | `.pt`, `.pth` | PyTorch's `torch.save` of a 2-D tensor, or of a dictionary with one or with one named `X`; nothing that the file names is called | the description; counts stay in the file |
     /// | `.h5ad` | the matrix `X` of anndata; [`Cells`](crate::Cells) has layers, raw and names | the headers, where it is sparse by rows: counts stay in the file; see [`Cells::counts`](crate::Cells::counts) |

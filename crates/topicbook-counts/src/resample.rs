@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::data::With;
 use crate::error::{Error, Result};
-use crate::formats::npz;
+use crate::formats::{npz, packed};
 use crate::rows::Pick;
 
 use super::dtype::Dtype;
@@ -160,6 +160,25 @@ impl Resample {
     /// Reads every drawn document three times.
     pub fn write_npz(&self, path: impl AsRef<Path>) -> Result<Counts> {
         npz::write(&self.counts, self.pick()?, path.as_ref())
+    }
+
+    /// Writes packed counts (`.tbc`) and opens the file. See [`Counts::write_packed`].
+    ///
+    /// ```
+    /// # let _folder = topicbook::example_folder()?;
+    /// let counts = topicbook::Counts::dense(2, 3, vec![0u8, 7, 3, 1, 0, 2])?;
+    /// let sample = counts.resample(5).seed(1).write_packed("X_sample.tbc")?;
+    /// assert_eq!(sample.shape(), (5, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Counts::write_packed`], and if `n` is 0.
+    ///
+    /// # Cost
+    /// Reads every drawn document once.
+    pub fn write_packed(&self, path: impl AsRef<Path>) -> Result<Counts> {
+        packed::write(&self.counts, self.pick()?, path.as_ref())
     }
 
     fn pick(&self) -> Result<Pick> {

@@ -8,7 +8,7 @@ use crate::data::{Documents, Terms};
 use crate::error::{Error, Result};
 #[cfg(feature = "polars")]
 use crate::formats::triplets;
-use crate::formats::{hdf5, invalid_value, npy, npz, text, writing_progress};
+use crate::formats::{hdf5, invalid_value, npy, npz, packed, text, writing_progress};
 use crate::rows::{Pick, PickedRows};
 use crate::system::memory::phase;
 use crate::system::{DISK_FULL_REMEDY, write_atomic_sized};
@@ -138,6 +138,33 @@ impl Counts {
     #[doc(alias = "save_npz")]
     pub fn write_npz(&self, path: impl AsRef<Path>) -> Result<Counts> {
         npz::write(self, Pick::All, path.as_ref())
+    }
+
+    /// Writes the nonzero counts as packed counts (`.tbc`), and opens the file. Gaps between columns and counts take as few bits
+    /// as they need: 1.3 to 1.9 bytes for a count of single cells, where a `.npz` has 8. Fits stream the file, and unpack a
+    /// billion counts per second and core. `docs/packed-counts.md` describes the format.
+    ///
+    /// The file is written atomically: to a temporary file, which then replaces a file of that name.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// # let _folder = topicbook::example_folder()?;
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.write_packed("X.tbc")?.summary()?, counts.summary()?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the path does not end in `.tbc`. On the first value that is not a count, that the `f32` of sparse counts does not
+    /// represent exactly, or that is above 4,294,967,295. If the disk is too small or writing fails, or the source file cannot
+    /// be read or changed since it was opened.
+    ///
+    /// # Cost
+    /// One pass over the counts, on one thread, and one more over dense counts whose summary is not cached yet. In addition to
+    /// the memory of [`write_npy`](Self::write_npy), a block of about 65,536 counts (at least one document), and 16 bytes per
+    /// block. Prints progress as `write_npy` does.
+    pub fn write_packed(&self, path: impl AsRef<Path>) -> Result<Counts> {
+        packed::write(self, Pick::All, path.as_ref())
     }
 
     /// Writes the nonzero counts as a Parquet file with the columns `doc`, `term` (numbers from 0) and `count`, one row per

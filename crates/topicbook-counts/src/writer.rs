@@ -39,7 +39,7 @@ pub struct CountsWriter {
 }
 
 impl Counts {
-    /// Begins a file of counts (`.npz` or `.npy`) of this number of terms, to which documents are appended: preprocessing
+    /// Begins a file of counts (`.npz`, `.tbc` or `.npy`) of this number of terms, to which documents are appended: preprocessing
     /// whose result does not fit into memory writes its documents as it makes them.
     ///
     /// The file appears as `path` only with [`finish`](CountsWriter::finish): until then documents are in memory (up to
@@ -65,15 +65,12 @@ impl Counts {
 
 impl CountsWriter {
     fn new(path: &Path, terms: usize) -> Result<Self> {
-        let extension = path
-            .extension()
-            .map(|extension| extension.to_ascii_lowercase());
-        if !extension.is_some_and(|extension| extension == "npz" || extension == "npy") {
+        if !["npz", "tbc", "npy"].contains(&formats::extension(path).as_str()) {
             return Err(Error::setting(format!(
-                "{}: documents are appended to .npz and .npy files",
+                "{}: documents are appended to .npz, .tbc and .npy files",
                 shown_path(path)
             ))
-            .fix("name a file that ends in .npz or .npy"));
+            .fix("name a file that ends in .npz, .tbc or .npy"));
         }
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -126,29 +123,9 @@ impl CountsWriter {
                 Error::shape(what).fix("append counts of the same terms, in the same order")
             );
         }
-        let path = counts.path();
-        let mut columns = Vec::new();
-        Pick::All.each_block(counts, &mut |picked| {
-            for (&row, &document) in picked.rows.iter().zip(picked.documents) {
-                match &picked.view {
-                    View::Csr(csr) => {
-                        let (columns, values) = csr.row(row);
-                        check(values, columns, document, path)?;
-                        let row = columns.iter().copied().zip(values.iter().copied());
-                        self.spool.push(row)?;
-                    }
-                    View::Dense(rows) => with_values!(DenseRows, rows, values => {
-                        let values = &values[row * terms..(row + 1) * terms];
-                        columns.clear();
-                        find_nonzeros(values, 0, &mut columns);
-                        let found: Vec<_> = columns.iter().map(|&at| values[at as usize]).collect();
-                        check(&found, &columns, document, path)?;
-                        let found = found.iter().map(|value| value.to_f32());
-                        self.spool.push(columns.iter().copied().zip(found))?;
-                    }),
-                }
-            }
-            Ok(())
+        each_sparse_row(counts, Pick::All, &mut |_, columns, values| {
+            let row = columns.iter().copied().zip(values.iter().copied());
+            self.spool.push(row)
         })
     }
 
@@ -184,14 +161,15 @@ impl CountsWriter {
         self.spool.push(row.into_iter())
     }
 
-    /// Writes the file and opens it. A `.npz` has the nonzero counts (CSR), a `.npy` all of them in the narrowest dtype.
+    /// Writes the file and opens it. A `.npz` has the nonzero counts (CSR), a `.tbc` has them packed, and a `.npy` all of them in
+    /// the narrowest dtype.
     ///
     /// # Errors
     /// If no document was appended; if the disk is too small or writing fails. Then no file is created, and an existing one
     /// stays unchanged.
     ///
     /// # Cost
-    /// As [`Counts::write_npz`] and [`Counts::write_npy_narrow`], from the temporary files, in bounded memory.
+    /// As [`Counts::write_npz`], [`Counts::write_packed`] and [`Counts::write_npy_narrow`], from the temporary files, in bounded memory.
     pub fn finish(self) -> Result<Counts> {
         let Self { path, terms, spool } = self;
         if spool.documents() == 0 {
@@ -201,14 +179,43 @@ impl CountsWriter {
             );
         }
         let counts = spool.finish(Some(terms), Location::Memory)?;
-        match path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("npz"))
-        {
-            true => formats::npz::write(&counts, Pick::All, &path),
-            false => counts.write_npy_narrow(&path),
+        match formats::extension(&path).as_str() {
+            "npz" => counts.write_npz(&path),
+            "tbc" => counts.write_packed(&path),
+            _ => counts.write_npy_narrow(&path),
         }
     }
+}
+
+/// Calls `visit` with each picked row: its document, its increasing columns, and their counts, which are exact in `f32`.
+pub(super) fn each_sparse_row(
+    counts: &Counts,
+    pick: Pick,
+    visit: &mut dyn FnMut(usize, &[u32], &[f32]) -> Result<()>,
+) -> Result<()> {
+    let (terms, path) = (counts.terms(), counts.path());
+    let mut columns = Vec::new();
+    pick.each_block(counts, &mut |picked| {
+        for (&row, &document) in picked.rows.iter().zip(picked.documents) {
+            match &picked.view {
+                View::Csr(csr) => {
+                    let (columns, values) = csr.row(row);
+                    check(values, columns, document, path)?;
+                    visit(document, columns, values)?;
+                }
+                View::Dense(rows) => with_values!(DenseRows, rows, values => {
+                    let values = &values[row * terms..(row + 1) * terms];
+                    columns.clear();
+                    find_nonzeros(values, 0, &mut columns);
+                    let found: Vec<_> = columns.iter().map(|&at| values[at as usize]).collect();
+                    check(&found, &columns, document, path)?;
+                    let found: Vec<f32> = found.iter().map(|value| value.to_f32()).collect();
+                    visit(document, &columns, &found)?;
+                }),
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Fails on the first value that is not a count, or not exact in `f32`.

@@ -247,8 +247,8 @@ impl Vectorizer {
         self.with(|changed| changed.budget = budget.value().clone())
     }
 
-    /// Writes the counts to this `.npz` file, and next to it the terms (`letters_terms.txt` for `letters.npz`) and any names
-    /// and labels of documents (`letters_documents.csv`). By default all of these stay in memory.
+    /// Writes the counts to this file, a `.npz` or a packed `.tbc`, and next to it the terms (`letters_terms.txt` for
+    /// `letters.npz`) and any names and labels of documents (`letters_documents.csv`). By default all of these stay in memory.
     ///
     /// ```
     /// use topicbook::{Counts, Documents, Terms, Vectorizer};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::counts::Counts;
-use crate::counts::formats::npz::{NewCounts, RowSink, write_rows};
+use crate::counts::formats::{NewCounts, RowSink, write_rows};
 use crate::data::{Documents, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{DISK_FULL_REMEDY, write_atomic_sized};
@@ -307,7 +307,7 @@ fn write(
     })
 }
 
-/// `letters_terms.txt` for `letters.npz`.
+/// `letters_terms.txt` for `letters.npz` or `letters.tbc`.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}{ending}"))

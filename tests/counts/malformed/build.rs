@@ -3,6 +3,7 @@
 use std::io::{Cursor, Write};
 
 use polars::prelude::{Column, DataFrame, IpcCompression, IpcWriter, ParquetWriter, SerWriter};
+use topicbook::Counts;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
@@ -159,4 +160,41 @@ pub fn tensor(dtype: &str, shape: &str, data: &[u8]) -> Vec<u8> {
         ),
         data,
     )
+}
+
+fn packed_csr(starts: Vec<u64>, terms: Vec<u32>, counts: Vec<f32>) -> Vec<u8> {
+    let (_folder, path) = testkit::temp_path("X.tbc");
+    let counts = Counts::csr(starts.len() - 1, 3, starts, terms, counts).unwrap();
+    counts.write_packed(&path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// Packed counts of two blocks.
+pub fn packed_blocks() -> Vec<u8> {
+    let documents = 4_100;
+    let counts = (0..documents).map(|document| (document % 7 + 1) as f32);
+    let terms = (0..documents).map(|document| document % 3).collect();
+    packed_csr((0..=documents.into()).collect(), terms, counts.collect())
+}
+
+/// The same matrix as packed counts, changed, with right checksums.
+pub fn packed(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = packed_csr(vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]);
+    change(&mut bytes);
+    let _ = testkit::seal_packed(&mut bytes);
+    bytes
+}
+
+/// The same, where the count 2 is this number and 1: the counts are packed in 32 bits, which are the numbers in their order.
+pub fn wide_packed(above_one: u32) -> Vec<u8> {
+    packed(|bytes| {
+        (bytes[24], bytes[25]) = (32, 0);
+        let counts: Vec<u8> = [0, above_one, 2]
+            .into_iter()
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        bytes.splice(34..38, counts.into_iter().chain([0; 500]));
+        let end = (34 + 512u64).to_le_bytes();
+        bytes[34 + 512..][..8].copy_from_slice(&end);
+    })
 }

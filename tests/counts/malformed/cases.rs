@@ -18,6 +18,7 @@ pub fn cases() -> Vec<Case> {
     [
         npy_cases(),
         npz_cases(),
+        packed_cases(),
         safetensors_cases(),
         parquet_cases(),
         csv_cases(),
@@ -134,6 +135,38 @@ fn npz_cases() -> Vec<Case> {
         ("infinity in a matrix", "a.npz", npz_data(&[f64::INFINITY, 2.0, 3.0]), Value, &["inf", "row 0, column 0"]),
         ("fraction in a matrix", "a.npz", npz_data(&[1.0, 2.5, 3.0]), Value, &["2.5 is not a whole number", "row 0, column 2"]),
         ("count beyond f32 in a matrix", "a.npz", npz_data(&[1.0, 16_777_217.0, 3.0]), Value, &["16777217", "row 0, column 2", "toarray"]),
+    ]
+}
+
+/// The bytes of [`packed`]: the checksum of the block from 16 on, its heads from 20, its bodies of lengths from 26, of gaps
+/// from 30 and of counts from 34 to 38, the index from there, and the footer from 54.
+#[rustfmt::skip] // one case a line
+fn packed_cases() -> Vec<Case> {
+    let good = packed(|_| ());
+    let changed = |at: usize, to: u8| { let mut bytes = good.clone(); bytes[at] = to; bytes };
+    let sealed = |at: usize, to: u8| packed(|bytes| bytes[at] = to);
+    vec![
+        ("empty packed counts", "a.tbc", vec![], Format, &["no packed counts"]),
+        ("an archive named .tbc", "a.tbc", good_npz(), Format, &["no packed counts"]),
+        ("packed counts without their last byte", "a.tbc", cut(good.clone(), good.len() - 1), Format, &["was cut"]),
+        ("a later version", "a.tbc", sealed(8, 2), Format, &["version 2 of packed counts", "version 1 is read", "update"]),
+        ("checksum of the index", "a.tbc", changed(46, 4), Format, &["checksum of its index is wrong"]),
+        ("checksum of a block", "a.tbc", changed(28, 1), Format, &["checksum of a block is wrong", "documents 0 to 1", "bytes 16 to 37"]),
+        ("blocks without documents", "a.tbc", packed(|bytes| bytes[12..16].fill(0)), Format, &["a.tbc"]),
+        ("more documents than an index", "a.tbc", packed(|bytes| bytes[59] = 1), Format, &["1099511627778 documents in blocks of 4096", "for a file of"]),
+        ("terms beyond 32 bits", "a.tbc", sealed(67, 1), Format, &["states sizes"]),
+        ("no terms", "a.tbc", sealed(62, 0), Format, &["cannot hold their counts"]),
+        ("more counts than cells", "a.tbc", sealed(46, 7), Format, &["cannot hold their counts"]),
+        ("a block that ends before it starts", "a.tbc", sealed(38, 3), Format, &["cannot hold their counts"]),
+        ("a block before a gap", "a.tbc", sealed(38, 37), Format, &["not next to each other"]),
+        ("fewer counts than rows have", "a.tbc", sealed(46, 2), Format, &["not packed as its index says", "documents 0 to 1"]),
+        ("longer rows", "a.tbc", sealed(28, 3), Format, &["not packed as its index says"]),
+        ("a width of 33 bits", "a.tbc", sealed(22, 33), Format, &["not packed as its index says"]),
+        ("a body that is too long", "a.tbc", sealed(25, 1), Format, &["not packed as its index says"]),
+        ("an exception outside its chunk", "a.tbc", sealed(31, 128), Format, &["not packed as its index says"]),
+        ("a column that there is not", "a.tbc", sealed(33, 3), Format, &["not packed as its index says"]),
+        ("a count beyond f32", "a.tbc", wide_packed(1 << 24), Value, &["16777217 does not fit", "row 0, column 2"]),
+        ("a count beyond 32 bits", "a.tbc", wide_packed(u32::MAX), Format, &["not packed as its index says"]),
     ]
 }
 

@@ -154,6 +154,7 @@ fn bombs() -> Vec<Bomb> {
         ("tall COO", "d.npz", || coo([4294967295, 5]), Space, &["4,294,967,295 documents × 5 terms for 1 stored count"]),
         ("deflated zeros", "e.npz", || deflated_zeros(npy("'<i8'", "(2,)", &i64s(&[1, 1])), 64), Space, &["64,000,000 stored counts for a file of", "are free"]),
         ("deflated shape", "f.npz", || deflated_zeros(zeros(100), 0), Format, &["shape has 100000000 numbers"]),
+        ("wide packed counts", "a.tbc", || packed(|bytes| bytes[62..66].fill(0xff)), Space, &["2 documents × 4,294,967,295 terms for 3 stored counts"]),
         ("entry longer than the file", "g.npz", too_long_entry, Format, &["directory states 3.8 GiB", "for a file of", "entry data.npy"]),
         ("term id in Parquet", "a.parquet", || triplet(0, 1 << 30), Space, &["1,073,741,825 terms for 1 stored count"]),
         ("buffer of Arrow", "b.arrow", inflated_arrow, Space, &["a record batch of 1 TiB", "are free"]),

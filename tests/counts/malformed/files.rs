@@ -44,10 +44,11 @@ fn malformed_files_get_one_message_with_place_and_remedy() {
 }
 
 /// The files behind the malformed ones.
-fn intact() -> [(&'static str, Vec<u8>); 6] {
+fn intact() -> [(&'static str, Vec<u8>); 7] {
     [
         ("a.npy", good_npy()),
         ("a.npz", good_npz()),
+        ("a.tbc", packed(|_| ())),
         ("a.parquet", good_parquet()),
         ("a.arrow", good_arrow()),
         ("a.csv", good_csv()),
@@ -137,12 +138,13 @@ fn write_the_fuzz_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/fuzz/corpus");
     let good = intact().map(|(file, bytes)| ("intact", file, bytes));
     let malformed = cases().into_iter().map(|case| (case.0, case.1, case.2));
-    for (name, file, bytes) in good.into_iter().chain(malformed) {
+    let blocks = [("blocks", "a.tbc", packed_blocks())];
+    for (name, file, bytes) in good.into_iter().chain(malformed).chain(blocks) {
         let Some(extension) = Path::new(file).extension() else {
             continue;
         };
         let folder = match name {
-            "intact" => corpus.join(extension),
+            "intact" | "blocks" => corpus.join(extension),
             _ => corpus.join(extension).join("malformed"),
         };
         // Names of files for which there is no reader, and inputs that are larger than the fuzzer's.

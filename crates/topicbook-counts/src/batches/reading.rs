@@ -10,7 +10,7 @@ use crate::text::count;
 
 /// How a fit reads its counts.
 ///
-/// Streaming needs a file whose rows can be read separately: `.npy`, `.safetensors`, a `.h5ad` or 10x `.h5` that is sparse by
+/// Streaming needs a file whose rows can be read separately: `.npy`, `.safetensors`, `.tbc`, a `.h5ad` or 10x `.h5` that is sparse by
 /// rows, or an uncompressed `.npz` (as [`Counts::write_npz`] and SciPy's `save_npz(compressed=False)` write it). It keeps two
 /// shuffle buffers in memory, one in use and one being read. Dense rows become CSR in the buffers if that needs less memory.
 ///
@@ -95,6 +95,10 @@ impl Shuffle {
         let fast = BLOCK_BYTES.max(piece) / file_row_bytes;
         let fast = usize::try_from(fast).unwrap_or(usize::MAX);
         let block = fast.min(buffer / MIN_BLOCKS).max(1);
+        let block = match counts.piece_documents() {
+            Some(piece) if piece < block => block / piece * piece,
+            _ => block,
+        };
         Ok(Some(Self {
             block,
             blocks: (buffer / block).max(1),

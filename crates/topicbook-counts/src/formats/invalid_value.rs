@@ -55,6 +55,14 @@ pub fn too_large_for_sparse(value: f64, row: usize, column: usize, path: Option<
     .fix("save a dense array instead: np.save(\"X.npy\", X.toarray())")
 }
 
+/// The error for a count above those of packed counts.
+pub fn too_large_for_packed(value: f64, row: usize, column: usize, path: Option<&Path>) -> Error {
+    let what = format!("{value} is above 4294967295, the largest count of a .tbc file");
+    Error::value(prefixed(path, what))
+        .at(place(row, column))
+        .fix("write them with write_npz or write_npy_narrow instead")
+}
+
 /// Whether a value is a count that the `f32` of sparse counts represents exactly.
 pub fn is_sparse_count(value: f64) -> bool {
     value.is_count() && f64::from(value as f32) == value

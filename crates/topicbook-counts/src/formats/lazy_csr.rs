@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::system::{Claim, OpenFile};
 use crate::text::counted;
 
-use super::csr_arrays::CsrArrays;
+use super::file_rows::FileRows;
 
 /// Sparse counts in memory, or in a file from which they are read on first use.
 pub enum LazyCsr {
@@ -30,8 +30,8 @@ pub trait CsrFile: Send + Sync {
     /// Number of stored counts.
     fn stored(&self) -> u64;
 
-    /// The CSR arrays in the file, if rows can be read from it separately.
-    fn arrays(&self) -> Option<CsrArrays>;
+    /// The rows in the file, if they can be read from it separately.
+    fn rows(&self) -> Option<FileRows>;
 
     /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
     fn scratch_bytes(&self) -> u64;
@@ -53,6 +53,11 @@ pub trait CsrFile: Send + Sync {
     /// pieces.
     fn piece_bytes(&self) -> u64 {
         0
+    }
+
+    /// Documents of such a piece, if a piece is so many whole rows.
+    fn piece_documents(&self) -> Option<usize> {
+        None
     }
 
     fn claim(&self) -> Claim<'_> {
@@ -87,11 +92,11 @@ impl LazyCsr {
         }
     }
 
-    /// The file and its CSR arrays, if rows can be read from the file separately.
-    pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
+    /// The file and its rows, if they can be read from it separately.
+    pub fn rows(&self) -> Option<(&OpenFile, FileRows)> {
         match self {
             LazyCsr::Ready(_) => None,
-            LazyCsr::File { source, .. } => Some((source.file(), source.arrays()?)),
+            LazyCsr::File { source, .. } => Some((source.file(), source.rows()?)),
         }
     }
 

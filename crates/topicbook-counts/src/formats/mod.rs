@@ -1,12 +1,14 @@
 //! File formats of counts, one module per format.
 
 mod csr_arrays;
+mod file_rows;
 pub mod hdf5;
 pub mod invalid_value;
 mod lazy_csr;
 pub mod npy;
 pub mod npz;
 mod number_runs;
+pub mod packed;
 mod pytorch;
 mod safetensors;
 pub mod text;
@@ -16,8 +18,10 @@ mod widen;
 
 use std::path::Path;
 
-pub use csr_arrays::{Checksums, CsrArrays};
+pub use csr_arrays::Checksums;
+pub use file_rows::FileRows;
 pub use lazy_csr::LazyCsr;
+pub use npz::{NewCounts, RowSink};
 
 use crate::data::{TableFormat, converted};
 use crate::error::{Error, Result};
@@ -32,9 +36,10 @@ type Open = fn(&Path) -> Result<Counts>;
 
 /// All formats but those of tables, by extensions in lower case, in the order in which messages name them. To add a format, add
 /// a row here and a row to the table in the documentation of [`Counts::open`].
-const FORMATS: [(&str, Open); 9] = [
+const FORMATS: [(&str, Open); 10] = [
     ("npy", npy::open),
     ("npz", npz::open),
+    ("tbc", packed::open),
     ("safetensors", safetensors::open),
     ("pt", pytorch::open),
     ("pth", pytorch::open),
@@ -72,7 +77,7 @@ pub fn open(path: &Path) -> Result<Counts> {
 }
 
 /// The extension of a path, in lower case; for `X.mtx.gz` the one before `.gz`, if that format is also read compressed.
-fn extension(path: &Path) -> String {
+pub fn extension(path: &Path) -> String {
     let inner = unpacked_extension(path);
     match inner.as_str() {
         "mtx" | "txt" => inner,
@@ -81,6 +86,18 @@ fn extension(path: &Path) -> String {
             .unwrap_or_default()
             .to_string_lossy()
             .to_lowercase(),
+    }
+}
+
+/// Writes the rows that `fill` appends as CSR, as `.tbc` or `.npz`, and opens the file.
+pub fn write_rows(
+    path: &Path,
+    new: NewCounts,
+    fill: impl FnOnce(&mut dyn RowSink) -> Result<()>,
+) -> Result<Counts> {
+    match extension(path).as_str() {
+        "tbc" => packed::write_rows(path, new, fill),
+        _ => npz::write_rows(path, new, fill),
     }
 }
 

@@ -8,7 +8,8 @@ use crate::dtype::{Element, map_values, with_values};
 use crate::error::Result;
 use crate::{Counts, Store, View};
 
-use super::row_file::Stage;
+use super::row_file::{RowBuffer, Stage};
+use super::row_files::RowFiles;
 
 /// Values in a block, of up to 8 bytes each.
 const BLOCK_VALUES: usize = 1 << 22;
@@ -63,13 +64,7 @@ impl Pick {
             let (read, buffered);
             let view = match (&counts.inner.store, &mut files) {
                 (_, Some((files, stage))) => {
-                    let distinct = number_distinct(&mut rows);
-                    let mut buffer = files.buffer();
-                    for range in distinct.chunk_by(|one, next| one + 1 == *next) {
-                        files.append(range[0]..range[0] + range.len(), &mut buffer, stage)?;
-                    }
-                    files.check_unchanged()?;
-                    buffered = buffer;
+                    buffered = read_rows(files, &mut rows, stage)?;
                     buffered.view()?
                 }
                 (Store::Dense(store), None) if store.is_mapped() => {
@@ -98,6 +93,17 @@ impl Pick {
     }
 }
 
+/// Reads rows of files. Replaces each row by its position in the buffer.
+fn read_rows(files: &mut RowFiles, rows: &mut [usize], stage: &mut Stage) -> Result<RowBuffer> {
+    let distinct = number_distinct(rows);
+    let mut buffer = files.buffer();
+    for range in distinct.chunk_by(|one, next| one + 1 == *next) {
+        files.append(range[0]..range[0] + range.len(), &mut buffer, stage)?;
+    }
+    files.check_unchanged()?;
+    Ok(buffer)
+}
+
 /// The rows in increasing order, each once. Replaces each row by its position in them.
 fn number_distinct(rows: &mut [usize]) -> Vec<usize> {
     let mut distinct = rows.to_vec();
@@ -112,7 +118,21 @@ fn number_distinct(rows: &mut [usize]) -> Vec<usize> {
 impl Counts {
     /// Whether picked rows are read one by one, so that the others need no memory.
     fn reads_rows(&self) -> bool {
-        matches!(&self.inner.store, Store::Files(files) if files.is_unread())
+        self.is_unread()
+            && (matches!(&self.inner.store, Store::Files(_)) || self.piece_documents().is_some())
+    }
+
+    /// Copies rows from a file of packed counts that has not been read; `None` for other counts.
+    pub(crate) fn select_packed(&self, rows: &[usize]) -> Result<Option<Self>> {
+        if !self.is_unread() || self.piece_documents().is_none() {
+            return Ok(None);
+        }
+        let Some(mut files) = self.row_file(false)? else {
+            return Ok(None);
+        };
+        let mut rows = rows.to_vec();
+        let buffer = read_rows(&mut files, &mut rows, &mut Stage::new())?;
+        self.select_in(buffer.view()?, &rows).map(Some)
     }
 }
 

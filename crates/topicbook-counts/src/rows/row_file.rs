@@ -6,7 +6,7 @@ use crate::csr::Csr;
 use crate::dense::{DenseStore, ValueStorage, as_bytes_mut};
 use crate::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
 use crate::error::{Error, Result};
-use crate::formats::{Checksums, CsrArrays};
+use crate::formats::{Checksums, FileRows};
 use crate::system::memory::MAPPED_BYTES;
 use crate::system::{Advice, OpenFile};
 use crate::{Counts, Layout, Store, View};
@@ -20,7 +20,7 @@ pub const STAGE_BYTES: usize = 1 << 20;
 /// Bytes of one nonzero count of a [`Csr`]: its column and its value.
 pub const NONZERO_BYTES: u64 = (size_of::<u32>() + size_of::<f32>()) as u64;
 
-/// A file of counts whose rows can be read separately: `.npy`, `.safetensors`, a `.npz` whose entries are stored
+/// A file of counts whose rows can be read separately: `.npy`, `.safetensors`, `.tbc`, a `.npz` whose entries are stored
 /// without compression, or CSR in HDF5.
 pub struct RowFile {
     file: OpenFile,
@@ -41,7 +41,7 @@ enum FileLayout {
         start: u64,
         dtype: Dtype,
     },
-    Csr(Box<CsrArrays>),
+    Csr(Box<FileRows>),
 }
 
 /// Order in which rows of a file are read.
@@ -104,10 +104,10 @@ impl Counts {
                 }
                 None => return Ok(None),
             },
-            Store::Csr(csr) => match csr.arrays() {
-                Some((file, arrays)) => {
-                    let checksums = arrays.checksums(file)?;
-                    (file, FileLayout::Csr(Box::new(arrays)), checksums)
+            Store::Csr(csr) => match csr.rows() {
+                Some((file, rows)) => {
+                    let checksums = rows.checksums(file)?;
+                    (file, FileLayout::Csr(Box::new(rows)), checksums)
                 }
                 None => return Ok(None),
             },
@@ -129,7 +129,7 @@ impl Counts {
     pub fn has_row_file(&self) -> bool {
         match &self.inner.store {
             Store::Dense(store) => store.in_file().is_some(),
-            Store::Csr(csr) => csr.arrays().is_some(),
+            Store::Csr(csr) => csr.rows().is_some(),
             Store::Files(files) => files.have_rows(),
             Store::Expected(_) => true,
         }
@@ -167,9 +167,9 @@ impl RowFile {
     }
 
     /// Frees what was kept for the next read: other files are read now.
-    pub(super) fn rest(&self) {
-        if let FileLayout::Csr(arrays) = &self.layout {
-            arrays.rest();
+    pub(super) fn rest(&mut self) {
+        if let FileLayout::Csr(rows) = &mut self.layout {
+            rows.rest();
         }
     }
 
@@ -182,7 +182,7 @@ impl RowFile {
     pub fn row_bytes(&self) -> u64 {
         match &self.layout {
             FileLayout::Dense { dtype, .. } => (self.terms * dtype.bytes()) as u64,
-            FileLayout::Csr(arrays) => arrays.bytes() / self.documents as u64,
+            FileLayout::Csr(rows) => rows.bytes() / self.documents as u64,
         }
         .max(1)
     }
@@ -249,7 +249,7 @@ impl RowFile {
                     0..0,
                 ]
             }
-            FileLayout::Csr(arrays) => arrays.byte_ranges(&self.file, rows)?,
+            FileLayout::Csr(in_file) => in_file.byte_ranges(&self.file, rows)?,
         };
         for range in ranges {
             if !range.is_empty() {
@@ -278,9 +278,10 @@ impl RowFile {
             rows.start,
             rows.end.saturating_sub(1)
         );
-        match (&self.layout, buffer) {
+        match (&mut self.layout, buffer) {
             (FileLayout::Dense { start, dtype }, RowBuffer::Csr(csr)) => {
-                with_dtype!(*dtype, T => self.append_nonzeros::<T>(*start, rows, csr, stage))
+                let (start, dtype) = (*start, *dtype);
+                with_dtype!(dtype, T => self.append_nonzeros::<T>(start, rows, csr, stage))
             }
             (
                 FileLayout::Dense { start, .. },
@@ -289,14 +290,15 @@ impl RowFile {
                     rows: valid,
                 },
             ) => {
+                let start = *start;
                 let begin = *valid * self.terms;
                 *valid += rows.len();
                 let end = *valid * self.terms;
                 with_values!(DenseStore, values, storage => {
-                    self.append_values(*start, rows.start, storage, begin..end)
+                    self.append_values(start, rows.start, storage, begin..end)
                 })
             }
-            (FileLayout::Csr(arrays), RowBuffer::Csr(csr)) => arrays.append(
+            (FileLayout::Csr(in_file), RowBuffer::Csr(csr)) => in_file.append(
                 &self.file,
                 self.terms,
                 rows,

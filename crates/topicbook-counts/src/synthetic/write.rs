@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::formats::{RowSink, packed};
+use crate::rows::find_nonzeros;
 use crate::system::DISK_FULL_REMEDY;
 use crate::text::shown_path;
 use crate::{CountValue, Counts, Dtype, as_bytes, write_npy_file};
@@ -52,6 +54,34 @@ impl Synthetic {
         };
         truth.into_corpus(self, counts)
     }
+
+    /// Draws the corpus into packed counts, a `.tbc` file of the counts that are not zero, and opens it.
+    /// [`generate`](Self::generate) draws the same counts; [`Counts::write_packed`] describes the file.
+    ///
+    /// ```
+    /// use topicbook::Synthetic;
+    /// # let _folder = topicbook::example_folder()?;
+    /// let recipe = Synthetic::new(50, 20, 3).avg_doc_length(200).seed(1);
+    /// let corpus = recipe.write_packed("X.tbc")?;
+    /// assert_eq!(corpus.counts().summary()?, recipe.generate()?.counts().summary()?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a size or the mean length is zero, or the path does not end in `.tbc`. If L, F and the buffers do not fit into the
+    /// free memory. If a count is above 4,294,967,294, or writing fails.
+    ///
+    /// # Cost
+    /// The operations of [`generate`](Self::generate), 1 to 2 bytes for a count on disk, and a bounded memory: about 100 MB, and
+    /// L and F.
+    pub fn write_packed(&self, path: impl AsRef<Path>) -> Result<Corpus> {
+        self.check()?;
+        let rows = documents_at_once(self.terms).min(self.documents) as u64;
+        self.check_memory(rows.saturating_mul(size_of::<u32>() as u64 * self.terms as u64))?;
+        let truth = Truth::draw(self);
+        let counts = truth.pack(self, path.as_ref())?;
+        truth.into_corpus(self, counts)
+    }
 }
 
 /// Number of documents that are drawn before they are written.
@@ -60,6 +90,30 @@ fn documents_at_once(terms: usize) -> usize {
 }
 
 impl Truth {
+    fn pack(&self, recipe: &Synthetic, path: &Path) -> Result<Counts> {
+        let documents = documents_at_once(self.terms);
+        let mut rows = vec![0; documents.min(recipe.documents) * self.terms];
+        let mean = (self.density(recipe) * self.terms as f64) as u64;
+        let progress = recipe.progress(&format!(" to {}", shown_path(path)));
+        let (mut columns, mut counts) = (Vec::new(), Vec::new());
+        packed::write_file(path, self.terms, mean, |out| {
+            for first in (0..recipe.documents).step_by(documents) {
+                let rows = &mut rows[..documents.min(recipe.documents - first) * self.terms];
+                if !self.draw_rows(recipe, first, rows, &progress) {
+                    return Err(too_large());
+                }
+                for row in rows.chunks(self.terms) {
+                    columns.clear();
+                    find_nonzeros(row, 0, &mut columns);
+                    counts.clear();
+                    counts.extend(columns.iter().map(|&column| row[column as usize]));
+                    out.append(&columns, &counts)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Writes and opens the file; `None` if a count does not fit the type.
     fn write<T>(&self, recipe: &Synthetic, path: &Path) -> Result<Option<Counts>>
     where

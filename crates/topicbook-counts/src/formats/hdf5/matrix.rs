@@ -6,6 +6,7 @@ use crate::csr::Csr;
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::formats::csr_arrays::{CsrArrays, Numbers};
+use crate::formats::file_rows::FileRows;
 use crate::formats::invalid_value;
 use crate::formats::lazy_csr::{CsrFile, LazyCsr};
 use crate::system::OpenFile;
@@ -242,8 +243,9 @@ impl CsrFile for HdfFile {
     }
 
     /// Rows are documents in CSR alone.
-    fn arrays(&self) -> Option<CsrArrays> {
-        (self.encoding == Encoding::Csr).then(|| self.arrays.clone())
+    fn rows(&self) -> Option<FileRows> {
+        let is_csr = self.encoding == Encoding::Csr;
+        is_csr.then(|| FileRows::Arrays(self.arrays.clone()))
     }
 
     fn scratch_bytes(&self) -> u64 {

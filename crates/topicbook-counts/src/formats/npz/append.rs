@@ -26,6 +26,23 @@ pub struct NewCounts {
     pub largest: u32,
 }
 
+impl NewCounts {
+    /// Fails if other counts were written.
+    pub fn check(self, documents: usize, nonzeros: u64) -> Result<()> {
+        if (documents, nonzeros) == (self.documents, self.nonzeros) {
+            return Ok(());
+        }
+        let [first, second] = [(self.documents, self.nonzeros), (documents, nonzeros)]
+            .map(|(documents, nonzeros)| (count(documents as u64), count(nonzeros)));
+        let what = format!(
+            "there were {} documents with {} nonzero counts in the first pass, and {} with {} in the second",
+            first.0, first.1, second.0, second.1
+        );
+        Err(Error::new(ErrorKind::Io, what)
+            .fix("count again when no program writes to the texts any more"))
+    }
+}
+
 /// Takes rows of sparse counts, one after the other.
 pub trait RowSink: Send {
     /// Appends the row of a document: its increasing columns, and their counts, none of which is 0.
@@ -129,19 +146,7 @@ impl ArchiveRows<'_, '_> {
     /// The file of the values, from its start, and the row starts.
     fn finish(self, new: NewCounts) -> Result<(File, Vec<u64>)> {
         let written = self.row_starts.last().copied().unwrap_or(0);
-        if self.row_starts.len() != new.documents + 1 || written != new.nonzeros {
-            return Err(Error::new(
-                ErrorKind::Io,
-                format!(
-                    "there were {} documents with {} nonzero counts in the first pass, and {} with {} in the second",
-                    count(new.documents as u64),
-                    count(new.nonzeros),
-                    count(self.row_starts.len() as u64 - 1),
-                    count(written)
-                ),
-            )
-            .fix("count again when no program writes to the texts any more"));
-        }
+        new.check(self.row_starts.len() - 1, written)?;
         let failed = |source| Error::io("write", self.path, source);
         let mut file = self
             .values

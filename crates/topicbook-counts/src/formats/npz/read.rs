@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::csr::{Csr, CsrDefect};
 use crate::error::{Error, Result};
 use crate::formats::csr_arrays::{CsrArrays, Numbers};
+use crate::formats::file_rows::FileRows;
 use crate::formats::invalid_value;
 use crate::formats::lazy_csr::{CsrFile, LazyCsr};
 use crate::system::OpenFile;
@@ -107,8 +108,8 @@ impl CsrFile for NpzFile {
         self.stored
     }
 
-    fn arrays(&self) -> Option<CsrArrays> {
-        self.arrays.clone()
+    fn rows(&self) -> Option<FileRows> {
+        self.arrays.clone().map(FileRows::Arrays)
     }
 
     fn scratch_bytes(&self) -> u64 {

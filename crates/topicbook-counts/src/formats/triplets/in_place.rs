@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::csr::Csr;
 use crate::error::Result;
 use crate::formats::csr_arrays::{CsrArrays, Numbers};
+use crate::formats::file_rows::FileRows;
 use crate::formats::lazy_csr::{CsrFile, LazyCsr};
 use crate::system::{Claim, OpenFile};
 use crate::text::counted;
@@ -184,8 +185,8 @@ impl CsrFile for TripletFile {
         self.stored
     }
 
-    fn arrays(&self) -> Option<CsrArrays> {
-        Some(self.arrays.clone())
+    fn rows(&self) -> Option<FileRows> {
+        Some(FileRows::Arrays(self.arrays.clone()))
     }
 
     /// Where the rows begin.
