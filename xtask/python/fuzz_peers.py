@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import packed_counts
 import polars as pl
 import safetensors.numpy
 import scipy.sparse as sparse
@@ -27,6 +28,10 @@ def npy(path):
 
 def npz(path):
     return sparse.coo_array(sparse.load_npz(path))
+
+
+def tbc(path):
+    return sparse.coo_array(packed_counts.read(path))
 
 
 def tensors(path):
@@ -55,7 +60,7 @@ def text(path):
     return triplets(*ids, [float(row["count"]) for row in rows])
 
 
-PEERS = {"npy": npy, "npz": npz, "safetensors": tensors, "parquet": parquet, "arrow": arrow, "csv": text}
+PEERS = {"npy": npy, "npz": npz, "tbc": tbc, "safetensors": tensors, "parquet": parquet, "arrow": arrow, "csv": text}
 
 
 def checksum(counts):

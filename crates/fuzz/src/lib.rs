@@ -41,9 +41,10 @@ impl Target {
 }
 
 #[rustfmt::skip] // one target a line
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 21] = [
     Target { name: "npy", has_peer: true, read: readers::counts, structured: mutate::npy },
     Target { name: "npz", has_peer: true, read: readers::counts, structured: mutate::npz },
+    Target { name: "tbc", has_peer: true, read: readers::counts, structured: mutate::packed },
     Target { name: "safetensors", has_peer: true, read: readers::counts, structured: mutate::safetensors },
     Target { name: "csv", has_peer: true, read: readers::counts, structured: mutate::number },
     Target { name: "parquet", has_peer: true, read: readers::counts, structured: mutate::parquet },

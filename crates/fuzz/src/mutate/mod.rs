@@ -3,12 +3,14 @@
 mod archive;
 mod array;
 pub mod header;
+mod packed;
 pub mod pages;
 mod text;
 
 pub(crate) use archive::{npz, xlsx};
 pub(crate) use array::npy;
 pub(crate) use header::{safetensors, saved};
+pub(crate) use packed::packed;
 pub(crate) use pages::parquet;
 pub(crate) use text::{json, markup, number};
 
