@@ -139,7 +139,7 @@ fn documents_are_appended_in_order() {
         .unwrap()
         .write_npy(at("part.npy"))
         .unwrap();
-    for name in ["X.npz", "X.npy"] {
+    for name in ["X.npz", "X.tbc", "X.npy"] {
         let mut writer = Counts::writer(at(name), 7).unwrap();
         writer.append(all.select(0..20).unwrap()).unwrap();
         writer.append(&npz).unwrap();
@@ -175,7 +175,7 @@ fn what_cannot_be_appended_is_refused_and_nothing_is_left() {
         writer.append_document(&[1, 1], &[1.0, 2.0]) => Shape, "term 1 comes twice";
         writer.append_document(&[1], &[]) => Shape, "1 terms and 0 counts";
         writer.append_document(&[1], &[f32::NAN]) => Value, "NaN is not a count";
-        Counts::writer(folder.path().join("X.csv"), 3) => Setting, ".npz or .npy";
+        Counts::writer(folder.path().join("X.csv"), 3) => Setting, ".npz, .tbc or .npy";
         Counts::writer(folder.path().join("none").join("X.npz"), 3) => Io, "none";
         Counts::writer(&path, 3).unwrap().finish() => Shape, "no document was appended";
     }

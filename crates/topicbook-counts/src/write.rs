@@ -141,8 +141,8 @@ impl Counts {
     }
 
     /// Writes the nonzero counts as packed counts (`.tbc`), and opens the file. Gaps between columns and counts take as few bits
-    /// as they need: 1.3 to 1.9 bytes for a count of single cells, where a `.npz` has 8. Fits stream the file, and unpack a
-    /// billion counts per second and core. `docs/packed-counts.md` describes the format.
+    /// as they need: one to two bytes together for single cells and texts, where a `.npz` has 8. Fits stream the file, and the
+    /// thread that reads it unpacks it. `docs/packed-counts.md` describes the format.
     ///
     /// The file is written atomically: to a temporary file, which then replaces a file of that name.
     ///

@@ -187,12 +187,11 @@ impl CountsWriter {
     }
 }
 
+/// Takes the row of a document: columns and counts.
+type VisitRow<'a> = dyn FnMut(usize, &[u32], &[f32]) -> Result<()> + 'a;
+
 /// Calls `visit` with each picked row: its document, its increasing columns, and their counts, which are exact in `f32`.
-pub(super) fn each_sparse_row(
-    counts: &Counts,
-    pick: Pick,
-    visit: &mut dyn FnMut(usize, &[u32], &[f32]) -> Result<()>,
-) -> Result<()> {
+pub(super) fn each_sparse_row(counts: &Counts, pick: Pick, visit: &mut VisitRow<'_>) -> Result<()> {
     let (terms, path) = (counts.terms(), counts.path());
     let mut columns = Vec::new();
     pick.each_block(counts, &mut |picked| {

@@ -9,9 +9,6 @@ const MISSING: [&str; 18] = [
     "-1.#qnan",
 ];
 
-/// What becomes of a column with a number that [`is_wide`], for a card.
-pub const WIDE: &str = "whole numbers beyond 2^63 as texts";
-
 /// Whether a text is a whole number that no signed integer of 64 bits holds.
 pub fn is_wide(text: &str) -> bool {
     let text = text.trim();

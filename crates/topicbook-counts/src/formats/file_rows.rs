@@ -11,7 +11,7 @@ use super::packed::PackedRows;
 
 /// The rows of a file, as it stores them.
 pub enum FileRows {
-    Arrays(CsrArrays),
+    Arrays(Box<CsrArrays>),
     Packed(PackedRows),
 }
 

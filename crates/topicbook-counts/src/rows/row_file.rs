@@ -41,7 +41,7 @@ enum FileLayout {
         start: u64,
         dtype: Dtype,
     },
-    Csr(Box<FileRows>),
+    Csr(FileRows),
 }
 
 /// Order in which rows of a file are read.
@@ -107,7 +107,7 @@ impl Counts {
             Store::Csr(csr) => match csr.rows() {
                 Some((file, rows)) => {
                     let checksums = rows.checksums(file)?;
-                    (file, FileLayout::Csr(Box::new(rows)), checksums)
+                    (file, FileLayout::Csr(rows), checksums)
                 }
                 None => return Ok(None),
             },

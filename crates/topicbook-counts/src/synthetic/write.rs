@@ -99,7 +99,7 @@ impl Truth {
         packed::write_file(path, self.terms, mean, |out| {
             for first in (0..recipe.documents).step_by(documents) {
                 let rows = &mut rows[..documents.min(recipe.documents - first) * self.terms];
-                if !self.draw_rows(recipe, first, rows, &progress) {
+                if !self.draw_rows(recipe, first, rows, &progress)? {
                     return Err(too_large());
                 }
                 for row in rows.chunks(self.terms) {

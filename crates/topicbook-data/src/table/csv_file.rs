@@ -8,7 +8,7 @@ use polars::prelude::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::number_text::{WIDE, is_wide};
+use crate::number_text::is_wide;
 use crate::system::MappedFile;
 use crate::text::{count, counted, listed, quoted_list};
 use crate::{CsvByte, CsvHeader, CsvQuotes, CsvRows, CsvScan, TextFormat};
@@ -16,7 +16,7 @@ use crate::{CsvByte, CsvHeader, CsvQuotes, CsvRows, CsvScan, TextFormat};
 use super::Table;
 use super::csv_numbers::Numbers;
 use super::error::attempt;
-use super::file_text::text_of;
+use super::file_text::{WIDE, text_of};
 
 /// Bytes of a number in a column. Texts take more, truth values and nulls less.
 const VALUE_BYTES: u64 = 8;

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use crate::error::Result;
 use crate::system::{Encoding, MappedFile, TextFile, line_of, not_utf8};
 
+/// What becomes of a column with a whole number that no integer of 64 bits holds, for a card.
+pub(super) const WIDE: &str = "whole numbers beyond 2^63 as texts";
+
 /// The text of a file as UTF-8, and what was done to get it.
 pub(super) fn text_of(
     map: &MappedFile,

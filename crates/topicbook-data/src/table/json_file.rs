@@ -11,9 +11,9 @@ use crate::system::MappedFile;
 use crate::text::{count, counted, quoted_list};
 
 use super::Table;
-use super::file_text::text_of;
+use super::file_text::{WIDE, text_of};
 use crate::json_lines::{JsonLine, other_layout};
-use crate::number_text::{WIDE, is_wide};
+use crate::number_text::is_wide;
 
 /// Bytes of a value while its column is made: an `Option` of a number, or of a text, whose letters Polars copies.
 const NUMBER_BYTES: u64 = 24;

@@ -245,7 +245,7 @@ impl CsrFile for HdfFile {
     /// Rows are documents in CSR alone.
     fn rows(&self) -> Option<FileRows> {
         let is_csr = self.encoding == Encoding::Csr;
-        is_csr.then(|| FileRows::Arrays(self.arrays.clone()))
+        is_csr.then(|| FileRows::Arrays(Box::new(self.arrays.clone())))
     }
 
     fn scratch_bytes(&self) -> u64 {

@@ -109,7 +109,8 @@ impl CsrFile for NpzFile {
     }
 
     fn rows(&self) -> Option<FileRows> {
-        self.arrays.clone().map(FileRows::Arrays)
+        let arrays = self.arrays.clone()?;
+        Some(FileRows::Arrays(Box::new(arrays)))
     }
 
     fn scratch_bytes(&self) -> u64 {

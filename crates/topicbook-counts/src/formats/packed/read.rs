@@ -139,7 +139,7 @@ fn read_index(
         let held = end[1].checked_sub(stored);
         let least = held.and_then(|held| least_bytes(left.min(in_block), held, terms));
         let bytes = end[0].checked_sub(byte);
-        if !least.is_some_and(|least| bytes >= Some(least)) {
+        if least.is_none_or(|least| bytes < Some(least)) {
             return Err(damaged("states blocks that cannot hold their counts"));
         }
         bounds.push((end[0], end[1]));

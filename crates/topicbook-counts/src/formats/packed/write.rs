@@ -44,7 +44,7 @@ pub fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> {
             }
             whole.clear();
             whole.extend(values.iter().map(|&value| value as u32));
-            progress.advance(1);
+            progress.advance(1)?;
             rows.append(columns, &whole)
         })
     })

@@ -186,7 +186,7 @@ impl CsrFile for TripletFile {
     }
 
     fn rows(&self) -> Option<FileRows> {
-        Some(FileRows::Arrays(self.arrays.clone()))
+        Some(FileRows::Arrays(Box::new(self.arrays.clone())))
     }
 
     /// Where the rows begin.
