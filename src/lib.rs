@@ -27,7 +27,7 @@
 //! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`]; files of single cells as [`Cells`], tables with names as [`CountTable`]; written by a [`CountsWriter`]; [`Batches`] of them, each a [`CountBatch`], for a loop of one's own |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
-//! | fitting | [`TopicModel::fit`], or by the ranks of a [`Cluster`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
+//! | fitting | [`TopicModel::fit`], or by the ranks of a [`Cluster`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`], and the [`Consensus`] of several seeds; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
 //! | results | a [`Fit`]: its [`Evaluation`] on held-out documents, its [`RankingEvaluation`] as a recommender, its [`Coherence`], [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
 //! | embeddings | a [`RowTable`] of any number of rows, in memory or in a mapped file: rows gathered, updated with gradients and flushed |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
@@ -143,8 +143,8 @@ pub use fit::Explorer;
 #[cfg(all(feature = "charts", feature = "polars"))]
 pub use fit::Words;
 pub use fit::{
-    Coherence, Distinctive, Evaluation, Fit, NameOrNumber, NewDocuments, RankingEvaluation,
-    ScoreDifference, TermScore, TopicCoherence, TopicName,
+    Coherence, Consensus, Distinctive, Evaluation, Fit, NameOrNumber, NewDocuments,
+    RankingEvaluation, ScoreDifference, TermScore, TopicCoherence, TopicName,
 };
 pub use model::{
     Checkpoint, CountSource, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update,
@@ -210,12 +210,12 @@ pub use training::Training;
 /// ```
 pub mod prelude {
     pub use crate::{
-        Batches, Budget, ByteSize, Cells, Checkpoint, Cluster, Coherence, Corpus, CountBatch,
-        CountValue, Counts, CountsWriter, Device, Distinctive, Doctor, Documents, Dtype, Epoch,
-        Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep, Layout, Location, Matrix,
-        Optimizer, Plan, Precision, RankingEvaluation, Reading, Resample, RowTable, Settings,
-        Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms,
-        TextCounts, TextFormat, Texts, TopicModel, Training, Update, Vectorizer, doctor,
+        Batches, Budget, ByteSize, Cells, Checkpoint, Cluster, Coherence, Consensus, Corpus,
+        CountBatch, CountValue, Counts, CountsWriter, Device, Distinctive, Doctor, Documents,
+        Dtype, Epoch, Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep, Layout, Location,
+        Matrix, Optimizer, Plan, Precision, RankingEvaluation, Reading, Resample, RowTable,
+        Settings, Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore,
+        Terms, TextCounts, TextFormat, Texts, TopicModel, Training, Update, Vectorizer, doctor,
         show_progress,
     };
     #[cfg(feature = "polars")]

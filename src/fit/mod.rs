@@ -5,6 +5,7 @@ mod align;
 mod by_label;
 mod coherence;
 mod completion;
+mod consensus;
 mod correlation;
 mod described;
 mod distinctive;
@@ -53,6 +54,8 @@ use rayon::prelude::*;
 pub(crate) use align::mean_cosine;
 #[cfg(feature = "polars")]
 pub use by_label::ByLabel;
+pub(crate) use consensus::CONSENSUS;
+pub use consensus::Consensus;
 pub use described::CountNames;
 pub use distinctive::Distinctive;
 pub(crate) use evaluate::{evaluation_bytes, result_bytes};

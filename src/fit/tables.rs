@@ -24,14 +24,15 @@ impl Fit {
     pub fn top_terms(&self, n: usize) -> Table {
         let n = n.min(self.terms());
         let ranks = Column::new("rank".into(), (1..=n as u32).collect::<Vec<_>>());
-        let topics = (0..self.topics()).map(|topic| {
-            let names: Vec<String> = top_n(self.f.row(topic), n)
-                .into_iter()
-                .map(|term| self.term_name(term))
-                .collect();
-            Column::new(self.topic_name(topic).into(), names)
-        });
+        let topics = (0..self.topics())
+            .map(|topic| Column::new(self.topic_name(topic).into(), self.most_probable(topic, n)));
         Table::from_columns(std::iter::once(ranks).chain(topics).collect())
+    }
+
+    /// The names of the `n` most probable terms of a topic.
+    pub(crate) fn most_probable(&self, topic: usize, n: usize) -> Vec<String> {
+        let terms = top_n(self.f.row(topic), n.min(self.terms())).into_iter();
+        terms.map(|term| self.term_name(term)).collect()
     }
 
     /// Table with one row per document: its dominant topic, that topic's proportion, and the proportions of all topics,

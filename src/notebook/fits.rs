@@ -1,7 +1,7 @@
 //! Notebook display of fits, their epochs, plans and checkpoints.
 
 use crate::config::Device;
-use crate::fit::{ByLabel, Distinctive, Fit, GIVEN};
+use crate::fit::{ByLabel, CONSENSUS, Distinctive, Fit, GIVEN};
 use crate::model::{Checkpoint, Estimate, Update};
 use crate::plan::Plan;
 use crate::text::{Card, bytes, count, counted, escape, fixed, percent, seconds, shown_path};
@@ -58,9 +58,15 @@ impl Fit {
             count(self.terms() as u64),
             self.topics()
         );
-        if self.device == GIVEN {
-            return Card::new(&title)
-                .note("L and F were given: the fit has no settings, epochs or losses.");
+        let not_trained = match self.device.as_str() {
+            GIVEN => Some("L and F were given: the fit has no settings, epochs or losses."),
+            CONSENSUS => {
+                Some("F is the consensus of other fits, which have the epochs and losses.")
+            }
+            _ => None,
+        };
+        if let Some(note) = not_trained {
+            return Card::new(&title).note(note);
         }
         let mut card = settings_card(&title, &self.settings).row("device", self.device.clone());
         if let Some(last) = self.history.last() {

@@ -1,5 +1,6 @@
 //! Display of values below a notebook cell: the `evcxr_display` methods, and memory scopes.
 
+mod consensus;
 mod explorer;
 mod fits;
 mod interact;

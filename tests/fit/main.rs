@@ -72,7 +72,6 @@ pub fn score(counts: &topicbook::Counts, l: &topicbook::Matrix, f: &topicbook::M
 }
 
 /// The cosine of the angle between two vectors.
-#[cfg(feature = "polars")]
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));

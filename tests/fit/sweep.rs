@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-#[cfg(feature = "polars")]
 use crate::cosine;
 use crate::drawn;
 use testkit::refused;
@@ -236,10 +235,10 @@ fn the_fits_that_are_kept_are_part_of_the_plan() {
         sweep.held_out(&held_out).plan(&train)
     };
     let peak = |seeds| plan(seeds, 64 << 30).unwrap().peak_ram();
-    // A thousand more seeds keep a thousand more fits of 40 topics at the end, and scores. Other tests use memory meanwhile.
-    let fit_bytes = 4 * 40 * (1800 + 3000);
+    // A thousand more seeds keep a thousand more F of 20 and 40 topics at the end, and scores. Other tests use memory meanwhile.
+    let f_bytes = 4 * (20 + 40) * 3000;
     let scores = 2 * 32 * held_out.documents() as u64;
-    let expected = 1000 * (fit_bytes + scores);
+    let expected = 1000 * (f_bytes + scores);
     let found = peak(1001) - peak(1);
     assert!(
         found.abs_diff(expected) < expected / 4,
@@ -247,4 +246,63 @@ fn the_fits_that_are_kept_are_part_of_the_plan() {
     );
     // A budget for each fit, not for what all seeds keep.
     refused! { plan(1001, peak(1) + expected / 2) => Space, "for the fits and scores so far", "MiB"; }
+}
+
+#[test]
+fn a_consensus_has_the_topics_of_most_seeds() {
+    let corpus = drawn([240, 70, 4], 300, 5);
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = TopicModel::sweep([1, 4]).seeds(10).model(model());
+    let sweep = sweep.checkpoint(folder.path());
+    let swept = sweep.fit(corpus.counts()).unwrap();
+    let consensus = swept.consensus(4).unwrap();
+    let fit = consensus.fit();
+    // All documents have topics, those that were held out too, and they are what `transform` finds, whose rounding depends on
+    // the order of the topics.
+    let l = fit.transform(corpus.counts()).unwrap();
+    let pairs = fit
+        .l()
+        .values()
+        .to_vec()
+        .into_iter()
+        .zip(l.values().to_vec());
+    let farthest = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(l.rows() == 240 && farthest < 1e-3, "{farthest}");
+    let sizes: Vec<f32> = (0..4)
+        .map(|topic| (0..240).map(|row| fit.l().row(row)[topic]).sum())
+        .collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
+    for topic in 0..4 {
+        let sum: f32 = fit.f().row(topic).iter().sum();
+        assert!((sum - 1.0).abs() < 1e-5, "{sum}");
+    }
+    // It is as near to the truth as the best of its fits.
+    let near = |fit: &Fit| -> f64 {
+        let aligned = fit.align_to(corpus.true_f()).unwrap().f();
+        (0..4)
+            .map(|topic| cosine(aligned.row(topic), corpus.true_f().row(topic)))
+            .sum()
+    };
+    let best = near(&swept.fit(4).unwrap());
+    assert!(near(&fit) > best - 0.01, "{} {best}", near(&fit));
+    let stability = consensus.stability();
+    assert!(
+        stability
+            .iter()
+            .all(|stability| (0.5..=1.0).contains(stability)),
+        "{stability:?}"
+    );
+    assert!((0.0..0.5).contains(&consensus.dropped()));
+    // Fits from the folder give the same.
+    let again = sweep.fit(corpus.counts()).unwrap().consensus(4).unwrap();
+    assert!(again.fit().f() == fit.f() && again.stability() == stability);
+    let one_seed = TopicModel::sweep([4])
+        .model(model())
+        .fit(corpus.counts())
+        .unwrap();
+    refused! {
+        swept.consensus(1) => Setting, "10 fits with 1 topic";
+        swept.consensus(3) => Value, "no fit of 3 topics";
+        one_seed.consensus(4) => Setting, "1 fit with 4 topics";
+    }
 }

@@ -412,6 +412,11 @@ WALK = {
     "SweepFits": [
         "let numbers_of_topics = swept.topics(); let runs = swept.runs(); let one = swept.fit(3)?;",
         "let advice = swept.recommendation(); let compared = swept.table(); let over_topics = swept.plot();",
+        "let consensus = swept.consensus(3)?;",
+    ],
+    "Consensus": [
+        "let agreed = consensus.fit(); let how_stable = consensus.stability(); let outliers = consensus.dropped();",
+        "let agreement = consensus.table(); let clustergram = consensus.plot();",
     ],
     "SweepRun": ["let run = runs[0].clone(); let (of_topics, of_seed) = (run.topics, run.seed);"],
     "Epoch": ["let epoch = epochs[0]; let (number, took) = (epoch.epoch, epoch.duration);"],
@@ -554,6 +559,7 @@ SHOWN = {
     "SweepPlan": ["sweep_plan"],
     "SweepFits": ["swept"],
     "SweepRun": ["run"],
+    "Consensus": ["consensus"],
     "Table": ["top", "history", "wide"],
     "GroupBy": ["groups"],
     "Chart": ["column"],

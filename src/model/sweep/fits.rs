@@ -6,10 +6,12 @@ use std::time::Duration;
 #[cfg(feature = "polars")]
 use polars::prelude::Column;
 
+use crate::counts::Counts;
+use crate::data::Matrix;
 #[cfg(feature = "polars")]
 use crate::data::Table;
 use crate::error::{Error, Result};
-use crate::fit::{Evaluation, Fit};
+use crate::fit::{CountNames, Evaluation, Fit};
 
 use super::advice::{Candidate, advise};
 
@@ -51,11 +53,14 @@ pub(super) struct Group {
     pub(super) runs: Vec<SweepRun>,
     /// The fit with the best likelihood of the training documents.
     pub(super) best: Fit,
+    /// F of all fits, in the order of `runs`.
+    pub(super) f: Vec<Matrix>,
     /// The mean cosine of the paired topics of all pairs of seeds.
     pub(super) stability: Option<f64>,
 }
 
-/// The fits of a sweep, and how they compare; made by [`Sweep::fit`](super::Sweep::fit). Cheap to clone.
+/// The fits of a sweep, and how they compare; made by [`Sweep::fit`](super::Sweep::fit). Cheap to clone. It keeps the best fit of
+/// each number of topics, F of all fits, and the counts that it was given.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -69,13 +74,19 @@ pub(super) struct Group {
 #[derive(Clone)]
 pub struct SweepFits {
     pub(super) groups: Vec<Group>,
+    /// All documents, of which a consensus has the topics, and what they came with.
+    pub(super) documents: (Counts, CountNames),
     /// Fits that were asked for.
     asked: usize,
 }
 
 impl SweepFits {
-    pub(super) fn new(groups: Vec<Group>, asked: usize) -> Self {
-        Self { groups, asked }
+    pub(super) fn new(groups: Vec<Group>, documents: (Counts, CountNames), asked: usize) -> Self {
+        Self {
+            groups,
+            documents,
+            asked,
+        }
     }
 
     /// The numbers of topics that were fitted, in increasing order.
@@ -121,8 +132,13 @@ impl SweepFits {
     /// # Errors
     /// When there is no fit with this number of topics.
     pub fn fit(&self, topics: usize) -> Result<Fit> {
+        Ok(self.group(topics)?.best.clone())
+    }
+
+    /// The fits with this number of topics.
+    pub(super) fn group(&self, topics: usize) -> Result<&Group> {
         let group = self.groups.iter().find(|group| group.topics == topics);
-        group.map(|group| group.best.clone()).ok_or_else(|| {
+        group.ok_or_else(|| {
             let own: Vec<String> = self.topics().iter().map(usize::to_string).collect();
             Error::value(format!(
                 "no fit of {topics} topics in a sweep over {}",

@@ -1,6 +1,7 @@
 //! Fits with several numbers of topics and several seeds, judged alike: to choose the number of topics.
 
 mod advice;
+mod consensus;
 mod files;
 mod fits;
 mod plan;
@@ -210,7 +211,7 @@ impl Sweep {
     /// # Errors
     /// When there is no number of topics or no seed; when one of the fits would be refused by [`TopicModel::plan`], or all of
     /// them together do not keep within the budget; when the held-out documents have other terms; when the parts of the
-    /// documents do not fit into memory.
+    /// documents do not fit into memory; when a label of the documents has the name of another column of a fit's tables.
     ///
     /// # Cost
     /// That of the plans of the fits, and unless [`held_out`](Self::held_out) is set that of
@@ -220,8 +221,11 @@ impl Sweep {
         let (counts, names) = counts.named_counts()?;
         let mut sweep = self.clone();
         let terms = &mut sweep.model.recipe.terms;
-        *terms = terms.take().or(names.terms);
-        SweepPlan::new(&sweep, &counts)
+        *terms = terms.take().or(names.terms.clone());
+        for &topics in &sweep.topics {
+            names.check(topics)?;
+        }
+        SweepPlan::new(&sweep, counts, names)
     }
 
     /// Fits the models one after the other, from the smallest number of topics to the largest, and judges each.
@@ -246,7 +250,7 @@ impl Sweep {
     ///
     /// # Cost
     /// The sum of all fits, and for each of them an evaluation, a pass over the training documents, and the cosines of its
-    /// topics with those of the other seeds. Of each number of topics one fit is kept.
+    /// topics with those of the other seeds. Of each number of topics one fit is kept, and F of all.
     pub fn fit(&self, counts: impl CountSource) -> Result<SweepFits> {
         self.plan(counts)?.fit()
     }

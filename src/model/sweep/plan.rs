@@ -8,7 +8,7 @@ use crate::counts::Counts;
 #[cfg(feature = "polars")]
 use crate::data::Table;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fit::{evaluation_bytes, result_bytes};
+use crate::fit::{CountNames, evaluation_bytes, result_bytes};
 use crate::model::TopicModel;
 use crate::plan::Plan;
 use crate::text::{bytes, count};
@@ -32,6 +32,9 @@ const TRAINED: f64 = 0.8;
 #[must_use = "a plan does nothing before `fit` is called"]
 pub struct SweepPlan {
     pub(crate) sweep: Sweep,
+    /// All documents, of which a consensus has the topics, and what they came with.
+    pub(super) counts: Counts,
+    pub(super) names: CountNames,
     pub(crate) train: Counts,
     pub(crate) held_out: Counts,
     /// The plan of each number of topics, and the predicted peak of RAM while it is fitted, with the fits that are kept.
@@ -94,8 +97,8 @@ impl Sweep {
 }
 
 impl SweepPlan {
-    pub(super) fn new(sweep: &Sweep, counts: &Counts) -> Result<Self> {
-        sweep.check(counts)?;
+    pub(super) fn new(sweep: &Sweep, counts: Counts, names: CountNames) -> Result<Self> {
+        sweep.check(&counts)?;
         let (train, held_out) = match &sweep.held_out {
             Some(held_out) => (counts.clone(), held_out.clone()),
             None => {
@@ -113,26 +116,31 @@ impl SweepPlan {
         let (documents, terms) = (train.documents() as u64, train.terms() as u64);
         for &topics in &sweep.topics {
             let plan = sweep.model_of(topics, 0).plan(&train)?;
-            let fit_bytes = (4 * topics as u64).saturating_mul(documents + terms);
-            let runs = sweep.seeds as u64 * (fits.len() as u64 + 1);
+            let of_rows = |rows: u64| (4 * topics as u64).saturating_mul(rows);
+            let (seeds, l_bytes) = (sweep.seeds as u64, of_rows(documents));
+            let runs = seeds * (fits.len() as u64 + 1);
             let results = result_bytes(&held_out).saturating_mul(runs);
-            // While the last seed is fitted, the others' fits are kept for the comparison of their topics.
-            let others = fit_bytes.saturating_mul(sweep.seeds as u64 - 1);
+            // While the last seed is fitted, F of all others is kept, and L of the best of them.
+            let others = of_rows(terms).saturating_mul(seeds - 1);
+            let others = others.saturating_add(l_bytes * (seeds - 1).min(1));
             let beside = kept.saturating_add(others).saturating_add(results);
             let judged = plan
                 .baseline()
-                .saturating_add(fit_bytes)
+                .saturating_add(of_rows(documents + terms))
                 .saturating_add(evaluation_bytes(&held_out, topics));
             let peak = plan.peak_ram().max(judged).saturating_add(beside);
             let Limit { budget, .. } = plan.ram();
             if peak > budget {
                 return Err(refused(topics, peak, budget, beside));
             }
-            kept = kept.saturating_add(fit_bytes);
+            let all_f = of_rows(terms).saturating_mul(seeds);
+            kept = kept.saturating_add(all_f).saturating_add(l_bytes);
             fits.push((plan, peak));
         }
         Ok(Self {
             sweep: sweep.clone(),
+            counts,
+            names,
             train,
             held_out,
             fits,

@@ -3,6 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use rayon::prelude::*;
+
+use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::fit::{Fit, mean_cosine};
 use crate::system::{Board, StopButton};
@@ -55,7 +58,8 @@ impl SweepPlan {
             );
         }
         let all = self.sweep.topics.len() * self.sweep.seeds;
-        Ok(SweepFits::new(groups, all))
+        let documents = (self.counts.clone(), self.names.clone());
+        Ok(SweepFits::new(groups, documents, all))
     }
 }
 
@@ -70,7 +74,9 @@ struct Work<'a> {
 impl Work<'_> {
     /// The fits of one number of topics; `None` if it was stopped before the first was done.
     fn group(&mut self, topics: usize) -> Result<(Option<Group>, ControlFlow<()>)> {
-        let mut runs: Vec<(Fit, SweepRun)> = Vec::new();
+        let (mut runs, mut f) = (Vec::new(), Vec::new());
+        let mut best: Option<Fit> = None;
+        let likelihood = |fit: &Fit| fit.log_likelihood_per_token().unwrap_or(f64::NEG_INFINITY);
         let mut flow = ControlFlow::Continue(());
         for seed in self.plan.sweep.each_seed() {
             self.progress.begin(topics, seed);
@@ -92,12 +98,28 @@ impl Work<'_> {
             if let Some(on_fit) = &self.plan.sweep.on_fit {
                 flow = (on_fit.0)(&run);
             }
-            runs.push((fit, run));
+            runs.push(run);
+            f.push(fit.f());
+            // The held-out documents choose nothing but the number of topics. The first of equals, so that the choice is the
+            // same in every sweep.
+            best = match best {
+                Some(best) if likelihood(&fit) > likelihood(&best) => Some(fit),
+                None => Some(fit),
+                best => best,
+            };
             if flow.is_break() {
                 break;
             }
         }
-        Ok((group_of(topics, runs)?, flow))
+        let stability = stability(&f)?;
+        let group = best.map(|best| Group {
+            topics,
+            runs,
+            best,
+            f,
+            stability,
+        });
+        Ok((group, flow))
     }
 
     /// A fit, and whether it was loaded from the folder; `None` if it was stopped.
@@ -124,34 +146,14 @@ impl Work<'_> {
     }
 }
 
-/// The fits of one number of topics, of which the one with the best likelihood of the training documents is kept: the
-/// held-out documents choose nothing but the number of topics.
-fn group_of(topics: usize, runs: Vec<(Fit, SweepRun)>) -> Result<Option<Group>> {
-    let mut cosines = Vec::new();
-    for (at, (fit, _)) in runs.iter().enumerate() {
-        for (other, _) in &runs[..at] {
-            cosines.push(mean_cosine(&other.f, &fit.f)?);
-        }
-    }
-    let stability = match cosines.len() {
-        0 => None,
-        pairs => Some(cosines.iter().sum::<f64>() / pairs as f64),
-    };
-    let likelihood = |fit: &Fit| fit.log_likelihood_per_token().unwrap_or(f64::NEG_INFINITY);
-    let (fits, runs): (Vec<Fit>, Vec<SweepRun>) = runs.into_iter().unzip();
-    // The first of equals, so that the choice is the same in every sweep.
-    let best = fits
-        .into_iter()
-        .reduce(|best, fit| match likelihood(&fit) > likelihood(&best) {
-            true => fit,
-            false => best,
-        });
-    Ok(best.map(|best| Group {
-        topics,
-        runs,
-        best,
-        stability,
-    }))
+/// The mean cosine of the paired topics of all pairs of fits; `None` of one fit.
+fn stability(f: &[Matrix]) -> Result<Option<f64>> {
+    let pairs: Vec<(usize, usize)> = (0..f.len())
+        .flat_map(|b| (0..b).map(move |a| (a, b)))
+        .collect();
+    let cosines = pairs.par_iter().map(|&(a, b)| mean_cosine(&f[a], &f[b]));
+    let cosines = cosines.collect::<Result<Vec<f64>>>()?;
+    Ok((!cosines.is_empty()).then(|| cosines.iter().sum::<f64>() / cosines.len() as f64))
 }
 
 /// One line that says how far the sweep is.
