@@ -136,12 +136,12 @@ use absent::{backend, solvers, step};
 use topicbook_gpu::{backend, solvers, step};
 
 pub use doctor::{Doctor, doctor};
-#[cfg(feature = "polars")]
-pub use fit::ByLabel;
 #[cfg(feature = "charts")]
 pub use fit::Explorer;
 #[cfg(all(feature = "charts", feature = "polars"))]
 pub use fit::Words;
+#[cfg(feature = "polars")]
+pub use fit::{ByLabel, Effects};
 pub use fit::{
     Coherence, Consensus, Distinctive, Evaluation, Fit, NameOrNumber, NewDocuments,
     RankingEvaluation, ScoreDifference, TermScore, TopicCoherence, TopicName,
@@ -219,7 +219,7 @@ pub mod prelude {
         show_progress,
     };
     #[cfg(feature = "polars")]
-    pub use crate::{ByLabel, CountTable, Table};
+    pub use crate::{ByLabel, CountTable, Effects, Table};
     #[cfg(feature = "charts")]
     pub use crate::{Chart, Explorer, palette, side_by_side, stack};
     #[cfg(feature = "cuda")]

@@ -13,7 +13,7 @@ use super::Fit;
 /// Resamples of the documents of a group.
 const RESAMPLES: usize = 1_000;
 /// The quantiles that are the ends of the intervals.
-const QUANTILES: [f64; 2] = [0.025, 0.975];
+pub(super) const QUANTILES: [f64; 2] = [0.025, 0.975];
 
 /// Mean proportions of the topics in groups of documents; [`Fit::by`] makes it. Cheap to clone.
 ///
@@ -150,7 +150,7 @@ impl Fit {
 }
 
 /// A quantile of sorted values, interpolated as NumPy does by default.
-fn quantile(sorted: &[f64], at: f64) -> f64 {
+pub(super) fn quantile(sorted: &[f64], at: f64) -> f64 {
     let position = at * (sorted.len() - 1) as f64;
     let low = position.floor() as usize;
     let high = (low + 1).min(sorted.len() - 1);

@@ -13,6 +13,8 @@ mod distinctness;
 mod document_map;
 #[cfg(feature = "polars")]
 mod documents;
+#[cfg(feature = "polars")]
+mod effects;
 mod eigen;
 mod evaluate;
 mod evaluation;
@@ -58,6 +60,8 @@ pub(crate) use consensus::CONSENSUS;
 pub use consensus::Consensus;
 pub use described::CountNames;
 pub use distinctive::Distinctive;
+#[cfg(feature = "polars")]
+pub use effects::Effects;
 pub(crate) use evaluate::{evaluation_bytes, result_bytes};
 pub use evaluation::{Evaluation, ScoreDifference};
 #[cfg(feature = "charts")]
@@ -96,9 +100,9 @@ use crate::vectorizer::{DocumentTexts, WordSettings};
 /// | show them to others | [`explore`](Self::explore) |
 /// | see what is typical of each | [`top_terms_by`](Self::top_terms_by), [`terms_of_topic_by`](Self::terms_of_topic_by), [`distinctive`](Self::distinctive) |
 /// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map), [`topic_distances`](Self::topic_distances), [`document_map`](Self::document_map), [`plot_topic_map`](Self::plot_topic_map), [`plot_topic_network`](Self::plot_topic_network), [`plot_topic_tree`](Self::plot_topic_tree), [`plot_document_map`](Self::plot_document_map) |
-/// | see what depends on labels | [`by`](Self::by), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
+/// | see what depends on labels | [`by`](Self::by), [`effects`](Self::effects), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
-/// | know its documents and texts | [`with_documents`](Self::with_documents), [`document_names`](Self::document_names), [`with_texts`](Self::with_texts), [`vectorizer`](Self::vectorizer) |
+/// | know its documents and texts | [`with_documents`](Self::with_documents), [`document_names`](Self::document_names), [`with_texts`](Self::with_texts), [`vectorizer`](Self::vectorizer), [`words`](Self::words), [`words_in`](Self::words_in), [`read`](Self::read) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`ranks`](Self::ranks), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | recommend terms to documents, items to users | [`recommend`](Self::recommend), [`recommend_all`](Self::recommend_all), [`evaluate_ranking`](Self::evaluate_ranking) |

@@ -1,7 +1,7 @@
 //! Notebook display of fits, their epochs, plans and checkpoints.
 
 use crate::config::Device;
-use crate::fit::{ByLabel, CONSENSUS, Distinctive, Fit, GIVEN};
+use crate::fit::{ByLabel, CONSENSUS, Distinctive, Effects, Fit, GIVEN};
 use crate::model::{Checkpoint, Estimate, Update};
 use crate::plan::Plan;
 use crate::text::{Card, bytes, count, counted, escape, fixed, percent, seconds, shown_path};
@@ -177,6 +177,23 @@ impl ByLabel {
                 counted(alone, "label")
             ));
         }
+        show_card(&card, self.plot().picture());
+    }
+}
+
+impl Effects {
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let (formula, [used, left_out]) = self.of();
+        let mut card = Card::new(format!("Effects of {formula} on the proportions of topics"))
+            .row("documents", count(used as u64));
+        if left_out > 0 {
+            card = card.row("without all labels, or empty", count(left_out as u64));
+        }
+        let card = card.note(
+            "Coefficients of least squares. Intervals hold 95% of those of 1,000 regressions with random weights of the documents: \
+             .table() has them as a table.",
+        );
         show_card(&card, self.plot().picture());
     }
 }

@@ -351,6 +351,7 @@ WALK = {
         "let tree = fit.plot_topic_tree(); let cloud = fit.plot_document_map();",
         "let by_label = fit.by((0..60).map(|document| document / 20).collect::<Vec<usize>>())?;",
         'let described = fit.with_documents(Documents::numbered(60)?)?; let described_by = described.document_names();',
+        'let labelled = fit.with_documents(Documents::numbered(60)?.with_numbers("year", 0..60)?)?; let effects = labelled.effects("year")?;',
         'let text_fit = TopicModel::new(2).epochs(2).quiet().fit(counted_texts.counts())?.with_texts(&counted_texts)?;',
         'let text_counter = text_fit.vectorizer()?; let words = text_fit.words(0)?; let new_words = text_fit.words_in("to be")?;',
         "let read = text_fit.read(1, 2)?;",
@@ -376,6 +377,7 @@ WALK = {
         "let labels = by_label.labels(); let means = by_label.means(); let means_table = by_label.table();",
         "let means_chart = by_label.plot();",
     ],
+    "Effects": ["let coefficients = effects.terms(); let effects_table = effects.table(); let effects_chart = effects.plot();"],
     "Update": ["let updated = update.fit(); let moved = update.distances(); let moved_table = update.table();"],
     "Evaluation": [
         "let nats = evaluation.score_per_token(); let error = evaluation.standard_error(); let uncertain = evaluation.perplexity();",
@@ -548,6 +550,7 @@ SHOWN = {
     "Interact": ["moved"],
     "Distinctive": ["distinctive"],
     "ByLabel": ["by_label"],
+    "Effects": ["effects"],
     "Update": ["update"],
     "Epoch": ["epoch"],
     "Evaluation": ["evaluation"],
