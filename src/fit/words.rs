@@ -268,17 +268,18 @@ impl Words {
         let shares: Vec<f32> = (0..self.topics.len())
             .map(|topic| words.iter().map(|word| word[topic]).sum())
             .collect();
-        let lines = top_n(&shares, 5).into_iter().map(|topic| {
-            let around = |at: usize| {
-                let near = &words[at.saturating_sub(half)..words.len().min(at + half + 1)];
-                near.iter().map(|word| f64::from(word[topic])).sum::<f64>() / near.len() as f64
-            };
-            (
-                self.topics[topic].clone(),
-                (0..words.len()).map(around).collect::<Vec<f64>>(),
-            )
+        let shown = top_n(&shares, 5);
+        let around = |topic: usize, at: usize| {
+            let near = &words[at.saturating_sub(half)..words.len().min(at + half + 1)];
+            near.iter().map(|word| f64::from(word[topic])).sum::<f64>() / near.len() as f64
+        };
+        let lines = shown.iter().map(|&topic| {
+            let line = (0..words.len()).map(|at| around(topic, at));
+            (self.topics[topic].clone(), line.collect::<Vec<f64>>())
         });
+        let colours = palette(self.topics.len());
         Chart::lines(lines.collect::<Vec<_>>())
+            .colors(shown.iter().map(|&topic| colours[topic].clone()))
             .x_label("word")
             .y_label("share of the topic")
     }

@@ -191,7 +191,8 @@ impl Effects {
         let terms = self.terms.iter().enumerate().skip(1);
         side_by_side(terms.map(|(term, name)| {
             Chart::bars(part(&self.estimates, term))
-                .bands(part(&self.ends[0], term), part(&self.ends[1], term))
+                .error_bars(part(&self.ends[0], term), part(&self.ends[1], term))
+                .horizontal()
                 .x(&self.topic_names)
                 .title(name)
                 .size(440, 34 * k as u32 + 120)
