@@ -49,16 +49,18 @@ fn is_row_names(name: &str) -> bool {
         || (name.starts_with("__index_level_") && name.ends_with("__"))
 }
 
+fn is_number(columns: &[(String, DataType)], name: &str) -> bool {
+    let mut columns = columns.iter();
+    columns.any(|(found, dtype)| found == name && dtype.is_primitive_numeric())
+}
+
 impl Roles {
     pub(super) fn of(table: &CountTable, file: &TableFile) -> Result<Self> {
         let columns = file.columns()?;
         let settings = &table.settings;
         let index = file.pandas_index();
         let is_index = |name: &str| is_row_names(name) || index.iter().any(|found| found == name);
-        let is_number = |name: &str| {
-            let mut columns = columns.iter();
-            columns.any(|(found, dtype)| found == name && dtype.is_primitive_numeric())
-        };
+        let is_number = |name: &str| is_number(&columns, name);
         let called = |name: &&str| {
             let mut columns = columns.iter().map(|(found, _)| found);
             columns.find(|found| found.eq_ignore_ascii_case(name))
