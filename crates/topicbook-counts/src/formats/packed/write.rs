@@ -63,7 +63,7 @@ pub fn write_rows(
     write_file(path, new.terms, mean, |rows| {
         fill(rows)?;
         new.check(
-            rows.documents as usize,
+            rows.documents as usize + rows.lengths.len(),
             rows.stored + rows.counts.len() as u64,
         )
     })
