@@ -32,7 +32,13 @@ pub fn process_of(rank: usize, folder: &Path) -> Option<(PathBuf, String)> {
 fn with_fault(signal: &str, model: TopicModel, folder: &Path) -> (Training, Instant) {
     let training = model.spawn(counts(folder)).unwrap();
     testkit::wait_for("two passes", || training.epochs_done() >= 2);
-    let (_, process) = process_of(1, folder).unwrap();
+    // The rank writes its file again and again: it can be empty.
+    let mut found = None;
+    testkit::wait_for("file of the rank", || {
+        found = process_of(1, folder);
+        found.is_some()
+    });
+    let (_, process) = found.unwrap();
     let sent = Command::new("kill").args([signal, &process]).status();
     assert!(sent.unwrap().success());
     (training, Instant::now())
