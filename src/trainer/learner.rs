@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
+use crate::CountBatch;
 use crate::batches::Batches;
+use crate::burn::backend::Flex;
 use crate::burn::module::ParamId;
+use crate::burn::tensor::Tensor;
 use crate::data::{Epoch, Matrix};
 use crate::error::{Error, ErrorKind, Result};
 use crate::module::{Measure, ModuleMemory, Network, Plain, StepMemory, Stepper, of_batch};
 use crate::system::memory::process_memory;
-use crate::text::bytes;
+use crate::text::{bytes, counted};
 use crate::training::{Learner, Loop, RunningState};
 
 use super::record::{Times, add};
@@ -139,6 +142,32 @@ pub(super) fn mean_over_rows(batches: &Batches, measure: &Measure) -> Result<f64
         rows += batch.documents().len();
     }
     Ok(sum / rows.max(1) as f64)
+}
+
+/// What a function computes of each row, in the order of the rows.
+pub(super) fn predict_rows(
+    batches: &Batches,
+    outputs: &mut dyn FnMut(&CountBatch) -> Tensor<Flex, 2>,
+) -> Result<Matrix> {
+    let (mut values, mut columns) = (Vec::new(), 0);
+    for batch in batches.in_order().epochs(1).start_at(0, 0) {
+        let batch = batch?;
+        let rows = Matrix::from_tensor(of_batch(&batch, || outputs(&batch))?)?;
+        let expected = batch.documents().len();
+        if rows.rows() != expected {
+            let what = format!(
+                "{} rows of a batch of {}",
+                rows.rows(),
+                counted(expected, "row")
+            );
+            return Err(
+                Error::new(ErrorKind::Shape, what).fix("return one row for each row of the batch")
+            );
+        }
+        columns = rows.columns();
+        values.extend_from_slice(rows.values());
+    }
+    Matrix::new(batches.rows(), columns, values)
 }
 
 impl Learner for ModuleSteps<'_> {

@@ -71,12 +71,11 @@ use settings::TrainerSettings;
 ///     scores.argmax(1).flatten::<1>(0, 1).equal(classes).float().mean()
 /// }
 /// assert!(trained.measure(&batches, accuracy)? > 0.9);
-/// use topicbook::burn::{backend::Flex, module::AutodiffModule};
-/// let net: Net<Flex> = trained.module().valid();
-/// let new = Counts::dense(1, 2, vec![4u32, 0])?.batches(1)?.next().expect("one row")?;
-/// let scores: Tensor<Flex, 2> = net.layer.forward(new.rows().to_tensor(&Default::default()));
-/// let class = scores.argmax(1).into_scalar() as usize;
-/// assert_eq!(batches.classes()[class], "sport");
+/// let new = Counts::dense(2, 2, vec![4u32, 0, 1, 6])?.batches(64)?;
+/// let scores = trained.predict(&new, |net, batch| net.layer.forward(batch.rows().to_tensor(&Default::default())))?;
+/// let best = |row: &[f32]| if row[0] > row[1] { 0 } else { 1 };
+/// assert_eq!(batches.classes()[best(scores.row(0))], "sport");
+/// assert_eq!(batches.classes()[best(scores.row(1))], "art");
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 ///

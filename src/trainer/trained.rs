@@ -9,13 +9,13 @@ use crate::burn::backend::Flex;
 use crate::burn::module::AutodiffModule;
 use crate::burn::tensor::Tensor;
 use crate::charts::Chart;
-use crate::data::{Epoch, OrRef, Table};
+use crate::data::{Epoch, Matrix, OrRef, Table};
 use crate::error::Result;
 use crate::fit::loss_chart;
 use crate::module::{Cpu, Measure};
 use crate::text::Card;
 
-use super::learner::mean_over_rows;
+use super::learner::{mean_over_rows, predict_rows};
 use super::record::Record;
 
 /// A trained module, and what its training has seen: losses, memory and time. [`Trainer::fit`](crate::Trainer::fit) returns it;
@@ -75,6 +75,29 @@ impl<M> Trained<M> {
         let module = self.module.valid();
         let measure: Measure = Box::new(move |batch: &CountBatch| measure(&module, batch));
         mean_over_rows(batches.value(), &measure)
+    }
+
+    /// What a function computes of each row, such as its score for each class, without gradients and with dropout off: a matrix
+    /// with a row for each row of these batches, in their own order.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// let outputs = trained.predict(&batches, |net, batch| net.forward(batch.rows().to_tensor(&Default::default())))?;
+    /// assert_eq!(outputs.shape(), (batches.rows(), 1));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it has another number of rows than a batch, or a file of the batches cannot be read.
+    pub fn predict<V>(&self, batches: impl OrRef<Batches>, outputs: V) -> Result<Matrix>
+    where
+        M: AutodiffModule<Cpu>,
+        V: Fn(&M::InnerModule, &CountBatch) -> Tensor<Flex, 2>,
+    {
+        let module = self.module.valid();
+        predict_rows(batches.value(), &mut |batch| outputs(&module, batch))
     }
 
     /// The finished epochs, in order.

@@ -121,6 +121,7 @@ WALK = {
         "let resumed_net = trainer.resume(&given_rows, square)?; let behind_net = trainer.spawn(&given_rows, square)?.join()?;",
     ],
     "Trained": [
+        "let outputs = trained.predict(&given_rows, |net, batch| net.forward(batch.rows().to_tensor(&Default::default())))?;",
         "let trained_layer = trained.module(); let measured = trained.measure(&given_rows, square)?; let net_epochs = trained.epochs();",
         "let net_loss = trained.loss(); let net_validation = trained.validation_loss(); let net_table = trained.table();",
         "let net_curve = trained.plot_loss(); let net_memory = trained.plot_memory(); let by_part = trained.memory_by_part();",
@@ -367,7 +368,7 @@ WALK = {
         "let word_table = words.table(); let along = words.plot(); let coloured = words.to_html();",
     ],
     "Interact": [
-        "let moved = interact(0.0..=1.0, |x| format!(\"{x}\")); let position = moved.value();",
+        "let slider = interact(0.0..=1.0, |x| format!(\"{x}\")); let position = slider.value();",
     ],
     "Distinctive": [
         "let changes = distinctive.log_fold_changes(); let errors = distinctive.standard_errors();",
@@ -547,7 +548,7 @@ SHOWN = {
     "Fit": ["fit", "loaded", "given", "resumed"],
     "Explorer": ["explorer"],
     "Words": ["words", "read"],
-    "Interact": ["moved"],
+    "Interact": ["slider"],
     "Distinctive": ["distinctive"],
     "ByLabel": ["by_label"],
     "Effects": ["effects"],
