@@ -45,7 +45,12 @@ impl Comms {
     pub fn sent(&self, kind: &str, content: &Value) {
         if let ("comm_open", Some(id)) = (kind, content["comm_id"].as_str()) {
             let target = json!({"target_name": content["target_name"]});
-            self.with(|open| open.insert(id.to_owned(), target));
+            // The comms of a process that has ended begin otherwise.
+            let process = id.rsplit_once('-').map_or(id, |(process, _)| process);
+            self.with(|open| {
+                open.retain(|known, _| known.starts_with(process));
+                open.insert(id.to_owned(), target);
+            });
         }
     }
 

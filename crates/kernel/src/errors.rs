@@ -84,6 +84,9 @@ fn to_do(error: &CompilationError, message: &str, names: &Names) -> Option<Strin
         Some("E0599") if quoted == "labels" => Some(
             "the documents have the labels: `pages.documents().labels(\"folder\")?`, where `pages` is what `fit_transform` returned".into(),
         ),
+        Some("E0277") if message.contains("TensorData: From<Vec<") => Some(
+            "lend the numbers: `Tensor::from_data(&*batch.labels(), &device)`".into(),
+        ),
         Some("E0384" | "E0596") => Some("make the variable mutable: `let mut x = x;`".into()),
         _ => error.evcxr_extra_hint().map(str::to_owned),
     }
