@@ -358,7 +358,7 @@ impl Words {
             };
             if before.replace(topic) != Some(topic) {
                 html.push_str(&format!(
-                    "<span style=\"position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)\">{}: </span>",
+                    "<span style=\"position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)\">[{}] </span>",
                     escape(&self.topics[topic])
                 ));
             }

@@ -252,8 +252,8 @@ def a_value_that_takes_a_variable_is_shown_as_a_picture(kernel):
 
 
 def a_chart_that_cannot_be_drawn_fails_its_cell(kernel):
-    texts = kernel.run('let points = 2; let chart = Chart::scatter([1.0, 2.0], [2.0, 3.0]).by(["a", "b"]);\nchart')
-    assert "`by` does not apply to points" in texts["error"] and not texts["value"], texts
+    texts = kernel.run('let points = 2; let chart = Chart::scatter([1.0, 2.0], [2.0, 3.0]).bins(3);\nchart')
+    assert "`bins` does not apply to points" in texts["error"] and not texts["value"], texts
     assert kernel.value("points") == "2"
 
 
@@ -470,9 +470,9 @@ def stop_button_ends_a_fit_and_keeps_it(_):
 # Work that shows its progress, of more than a second each.
 LONG = (
     "Synthetic::new(400_000, 5_000, 10).avg_doc_length(5_000).generate()?",
-    'Synthetic::new(400_000, 5_000, 10).avg_doc_length(5_000).write_npy("large.npy")?',
-    'counts.write_mtx("large.mtx")?',
-    'counts.write_npz("large.npz")?',
+    'Synthetic::new(400_000, 5_000, 10).avg_doc_length(5_000).write_npy("stopped.npy")?',
+    'counts.write_mtx("stopped.mtx")?',
+    'counts.write_npz("stopped.npz")?',
     "Vectorizer::new().fit_transform(&texts)?",
     "training.snapshot()?",
 )
@@ -490,7 +490,7 @@ def stop_button_ends_other_work_and_keeps_variables(_):
             assert interrupt(kernel) == "error", work
             assert kernel.value("before") == "1", work
         assert kernel.value("training.stop(); counts.documents()") == "40000"
-        assert not list(pathlib.Path().glob("*large*")), list(pathlib.Path().glob("*large*"))
+        assert not list(pathlib.Path().glob("*stopped*")), list(pathlib.Path().glob("*stopped*"))
 
 
 def a_running_fit_is_watched_in_one_output(_):
