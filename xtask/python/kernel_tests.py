@@ -483,7 +483,7 @@ def stop_button_ends_other_work_and_keeps_variables(_):
         kernel.value("use topicbook::prelude::*;\nlet before = 1;")
         kernel.value("let counts = Synthetic::new(40_000, 5_000, 5).avg_doc_length(5_000).generate()?.counts();")
         kernel.value('let texts: Vec<String> = (0..3_000_000).map(|i| format!("text {i} of {}", i % 99_991)).collect();')
-        kernel.value("let training = TopicModel::new(50).epochs(1_000_000).batch_size(40_000).spawn(&counts)?;")
+        kernel.value("let training = TopicModel::new(200).epochs(1_000_000).batch_size(40_000).spawn(&counts)?;")
         for work in LONG:
             begin(kernel, f"let made = {work};")
             time.sleep(0.5)
