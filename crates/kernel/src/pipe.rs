@@ -26,12 +26,7 @@ pub struct Reader {
 pub fn pipe() -> io::Result<(Reader, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     let (reader, writer) = (OwnedFd::from(reader), OwnedFd::from(writer));
-    set_flag(reader.as_raw_fd(), libc::F_GETFL, libc::F_SETFL, |flags| {
-        flags | libc::O_NONBLOCK
-    })?;
-    set_flag(writer.as_raw_fd(), libc::F_GETFD, libc::F_SETFD, |flags| {
-        flags & !libc::FD_CLOEXEC
-    })?;
+    set_up(reader.as_raw_fd(), writer.as_raw_fd())?;
     let reader = Reader {
         file: File::from(reader),
         rest: Vec::new(),
@@ -43,13 +38,18 @@ pub fn pipe() -> io::Result<(Reader, OwnedFd)> {
 pub fn to_cells() -> io::Result<(OwnedFd, File)> {
     let (reader, writer) = io::pipe()?;
     let (reader, writer) = (OwnedFd::from(reader), OwnedFd::from(writer));
-    set_flag(writer.as_raw_fd(), libc::F_GETFL, libc::F_SETFL, |flags| {
+    set_up(writer.as_raw_fd(), reader.as_raw_fd())?;
+    Ok((reader, File::from(writer)))
+}
+
+/// This process never waits at its end, and the processes that it starts have the other one.
+fn set_up(own: RawFd, inherited: RawFd) -> io::Result<()> {
+    set_flag(own, libc::F_GETFL, libc::F_SETFL, |flags| {
         flags | libc::O_NONBLOCK
     })?;
-    set_flag(reader.as_raw_fd(), libc::F_GETFD, libc::F_SETFD, |flags| {
+    set_flag(inherited, libc::F_GETFD, libc::F_SETFD, |flags| {
         flags & !libc::FD_CLOEXEC
-    })?;
-    Ok((reader, File::from(writer)))
+    })
 }
 
 impl Reader {
