@@ -127,6 +127,8 @@ use topicbook_counts::{self as counts, batches, synthetic};
 use topicbook_data as data;
 #[cfg(feature = "cuda")]
 use topicbook_module as module;
+#[cfg(feature = "polars")]
+use topicbook_solvers::cholesky;
 use topicbook_solvers::{config, cost, kernels};
 use topicbook_text as vectorizer;
 

@@ -4,6 +4,8 @@
 //! repository alone. The feature `cuda` looks for a GPU; the code that runs there is in `topicbook-gpu`.
 
 #[doc(hidden)]
+pub mod cholesky;
+#[doc(hidden)]
 pub mod config;
 #[doc(hidden)]
 pub mod cost;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rand::RngExt;
 use rayon::prelude::*;
 
+use crate::cholesky::{self, dot};
 use crate::data::Matrix;
 use crate::system::{Purpose, stream};
 
@@ -112,69 +113,28 @@ impl<'a> Regression<'a> {
                 }
             }
         }
-        solve(&mut products, &mut right, (p, k));
-        self.leave_basis(&mut right);
+        cholesky::factor(&mut products, p);
+        let mut of_topic = vec![0.0; p];
+        for topic in 0..k {
+            for (own, row) in of_topic.iter_mut().zip(right.chunks_exact(k)) {
+                *own = row[topic];
+            }
+            cholesky::solve(&products, p, &mut of_topic);
+            self.leave_basis(&mut of_topic);
+            for (own, row) in of_topic.iter().zip(right.chunks_exact_mut(k)) {
+                row[topic] = *own;
+            }
+        }
         right
     }
 
-    /// Coefficients of the basis as those of the columns.
-    fn leave_basis(&self, right: &mut [f64]) {
-        let (p, k) = (self.columns, self.l.columns());
+    /// The coefficients of the basis, of one topic, as those of the columns.
+    fn leave_basis(&self, coefficients: &mut [f64]) {
+        let p = self.columns;
         for at in (0..p).rev() {
-            let (above, own) = right.split_at_mut(at * k);
-            let own = &mut own[..k];
-            own.iter_mut()
-                .for_each(|value| *value /= self.triangle[at * p + at]);
-            for (row, above) in above.chunks_exact_mut(k).enumerate() {
-                let factor = self.triangle[row * p + at];
-                above
-                    .iter_mut()
-                    .zip(&*own)
-                    .for_each(|(value, own)| *value -= factor * own);
-            }
+            let line = &self.triangle[at * p..][..p];
+            let known = dot(&line[at + 1..], &coefficients[at + 1..]);
+            coefficients[at] = (coefficients[at] - known) / line[at];
         }
     }
-}
-
-/// Solves symmetric, positive definite equations (p x p, the lower triangle) for k right sides (p x k), by Cholesky's
-/// factors: L z = b, then L transposed x = z.
-fn solve(a: &mut [f64], right: &mut [f64], (p, k): (usize, usize)) {
-    for row in 0..p {
-        for column in 0..=row {
-            let known = dot(&a[row * p..][..column], &a[column * p..][..column]);
-            let rest = a[row * p + column] - known;
-            a[row * p + column] = match row == column {
-                true => rest.sqrt(),
-                false => rest / a[column * p + column],
-            };
-        }
-    }
-    for row in 0..p {
-        let (above, own) = right.split_at_mut(row * k);
-        for (column, above) in above.chunks_exact(k).enumerate() {
-            let factor = a[row * p + column];
-            own.iter_mut()
-                .zip(above)
-                .for_each(|(own, above)| *own -= factor * above);
-        }
-        own[..k]
-            .iter_mut()
-            .for_each(|value| *value /= a[row * p + row]);
-    }
-    for row in (0..p).rev() {
-        let (above, own) = right.split_at_mut(row * k);
-        let own = &mut own[..k];
-        own.iter_mut().for_each(|value| *value /= a[row * p + row]);
-        for (column, above) in above.chunks_exact_mut(k).enumerate() {
-            let factor = a[row * p + column];
-            above
-                .iter_mut()
-                .zip(&*own)
-                .for_each(|(above, own)| *above -= factor * own);
-        }
-    }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -11,6 +11,7 @@
 //! Newton's step on f, divided by f, solves a system with the same matrix. Its inverse is the covariance of log f in Laplace's
 //! approximation.
 
+use crate::cholesky;
 use crate::system::simd_dispatch;
 
 /// Maximum number of Newton steps; from the rates of a fit it takes about six.
@@ -77,8 +78,8 @@ impl TermRates<'_> {
                     fit.counts[topic] + self.pseudocount - fit.rates[topic] * self.tokens[topic];
             }
             let gradient = fit.step.clone();
-            cholesky(&mut fit.curvature, k);
-            solve(&fit.curvature, k, &mut fit.step);
+            cholesky::factor(&mut fit.curvature, k);
+            cholesky::solve(&fit.curvature, k, &mut fit.step);
             let decrement: f64 = gradient.iter().zip(&fit.step).map(|(g, s)| g * s).sum();
             let goes_on = decrement > TOLERANCE && fit.steps < MAX_STEPS;
             if !goes_on {
@@ -201,50 +202,13 @@ simd_dispatch! {
     }
 }
 
-/// Replaces the lower triangle of a positive definite matrix by its Cholesky factor.
-fn cholesky(matrix: &mut [f64], k: usize) {
-    for row in 0..k {
-        for column in 0..=row {
-            let (above, line) = matrix.split_at_mut(row * k);
-            let known = match column == row {
-                true => line[..column].iter().map(|value| value * value).sum(),
-                false => dot(&line[..column], &above[column * k..][..column]),
-            };
-            let rest = line[column] - known;
-            line[column] = match column == row {
-                // The pseudo-count keeps pivots above zero, but rounding may make the smallest ones zero.
-                true => rest.max(f64::EPSILON * line[column].abs()).sqrt(),
-                false => rest / above[column * k + column],
-            };
-        }
-    }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// Solves a system, given its Cholesky factor.
-fn solve(factor: &[f64], k: usize, right: &mut [f64]) {
-    for row in 0..k {
-        let known = dot(&factor[row * k..][..row], &right[..row]);
-        right[row] = (right[row] - known) / factor[row * k + row];
-    }
-    for row in (0..k).rev() {
-        let known: f64 = (row + 1..k)
-            .map(|below| factor[below * k + row] * right[below])
-            .sum();
-        right[row] = (right[row] - known) / factor[row * k + row];
-    }
-}
-
 /// The inverse of H from its Cholesky factor.
 fn invert(fit: &mut TermFit, k: usize) {
     for topic in 0..k {
         let column = &mut fit.covariance[topic * k..][..k];
         column.fill(0.0);
         column[topic] = 1.0;
-        solve(&fit.curvature, k, column);
+        cholesky::solve(&fit.curvature, k, column);
     }
 }
 
