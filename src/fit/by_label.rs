@@ -13,7 +13,7 @@ use super::Fit;
 /// Resamples of the documents of a group.
 const RESAMPLES: usize = 1_000;
 /// The quantiles that are the ends of the intervals.
-pub(super) const QUANTILES: [f64; 2] = [0.025, 0.975];
+const QUANTILES: [f64; 2] = [0.025, 0.975];
 
 /// Mean proportions of the topics in groups of documents; [`Fit::by`] makes it. Cheap to clone.
 ///
@@ -110,12 +110,10 @@ impl Fit {
                 })
                 .collect();
             for topic in 0..k {
-                let mut means: Vec<f64> = resamples.iter().map(|means| means[topic]).collect();
-                means.sort_by(f64::total_cmp);
                 // NaN is a missing end.
                 let ends = match documents.len() {
                     1 => [f64::NAN; 2],
-                    _ => QUANTILES.map(|at| quantile(&means, at)),
+                    _ => interval(resamples.iter().map(|means| means[topic])),
                 };
                 let values = [mean[topic], ends[0], ends[1]];
                 for (table, value) in tables.iter_mut().zip(values) {
@@ -149,8 +147,15 @@ impl Fit {
     }
 }
 
+/// The ends of the 95% interval of drawn values.
+pub(super) fn interval(drawn: impl Iterator<Item = f64>) -> [f64; 2] {
+    let mut drawn: Vec<f64> = drawn.collect();
+    drawn.sort_by(f64::total_cmp);
+    QUANTILES.map(|at| quantile(&drawn, at))
+}
+
 /// A quantile of sorted values, interpolated as NumPy does by default.
-pub(super) fn quantile(sorted: &[f64], at: f64) -> f64 {
+fn quantile(sorted: &[f64], at: f64) -> f64 {
     let position = at * (sorted.len() - 1) as f64;
     let low = position.floor() as usize;
     let high = (low + 1).min(sorted.len() - 1);

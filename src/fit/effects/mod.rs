@@ -11,7 +11,7 @@ use crate::data::Table;
 use crate::error::{Error, Result};
 
 use super::Fit;
-use super::by_label::{QUANTILES, quantile};
+use super::by_label::interval;
 use formula::Design;
 use regression::Regression;
 
@@ -102,10 +102,9 @@ impl Fit {
         let draws = regression.draws(DRAWS);
         let mut ends: [Vec<f64>; 2] = Default::default();
         for at in 0..estimates.len() {
-            let mut drawn: Vec<f64> = draws.iter().map(|draw| draw[at]).collect();
-            drawn.sort_by(f64::total_cmp);
-            for (ends, quantile_at) in ends.iter_mut().zip(QUANTILES) {
-                ends.push(quantile(&drawn, quantile_at));
+            let found = interval(draws.iter().map(|draw| draw[at]));
+            for (ends, end) in ends.iter_mut().zip(found) {
+                ends.push(end);
             }
         }
         let used = design.documents.len();
