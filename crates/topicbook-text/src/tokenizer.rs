@@ -2,6 +2,8 @@
 
 mod located;
 
+use std::borrow::Cow;
+
 use hashbrown::HashSet;
 use regex::Regex;
 use rust_stemmers::Stemmer;
@@ -192,13 +194,9 @@ impl Tokenizer {
         (lower, plain): (&mut String, &mut String),
         visit: &mut impl FnMut(&str),
     ) {
-        let mut keep = |token: &str| {
-            if !self.stop_words.is_empty() && self.stop_words.contains(token) {
-                return;
-            }
-            match &self.stemmer {
-                Some(stemmer) => visit(&stemmer.stem(token)),
-                None => visit(token),
+        let mut keep = |word: &str| {
+            if let Some(token) = self.token(word) {
+                visit(&token);
             }
         };
         match text {
@@ -212,6 +210,17 @@ impl Tokenizer {
                 }
             }
         }
+    }
+
+    /// A word as it is counted, stemmed; `None` for a stop word.
+    fn token<'w>(&self, word: &'w str) -> Option<Cow<'w, str>> {
+        if !self.stop_words.is_empty() && self.stop_words.contains(word) {
+            return None;
+        }
+        Some(match &self.stemmer {
+            Some(stemmer) => stemmer.stem(word),
+            None => Cow::Borrowed(word),
+        })
     }
 
     /// A text in lower case and without accents, where the settings say so.

@@ -34,17 +34,14 @@ impl Tokenizer {
             let start = found.map_or(cursor, |at| cursor + at);
             let end = found.map_or(cursor, |_| start + word.len());
             cursor = end;
-            if self.is_stop_word(word) {
+            let Some(token) = self.token(word) else {
                 return;
-            }
+            };
             if !joined.is_empty() {
                 joined.push(self.between);
             }
             let begin = joined.len();
-            match &self.stemmer {
-                Some(stemmer) => joined.push_str(&stemmer.stem(word)),
-                None => joined.push_str(word),
-            }
+            joined.push_str(&token);
             spans.push((begin, joined.len()));
             places.push(Place {
                 joined: (begin, joined.len()),
