@@ -45,6 +45,8 @@ const NAMED: usize = 3;
 pub struct Words {
     texts: Arc<[WordsOfText]>,
     topics: Vec<String>,
+    /// The colours of the topics.
+    colours: Vec<String>,
     /// The topic whose words alone are coloured.
     of_topic: Option<usize>,
 }
@@ -166,6 +168,7 @@ impl Fit {
         Words {
             texts: texts.into_iter().collect(),
             topics: self.topic_names(),
+            colours: palette(self.topics()),
             of_topic,
         }
     }
@@ -277,9 +280,8 @@ impl Words {
             let line = (0..words.len()).map(|at| around(topic, at));
             (self.topics[topic].clone(), line.collect::<Vec<f64>>())
         });
-        let colours = palette(self.topics.len());
         Chart::lines(lines.collect::<Vec<_>>())
-            .colors(shown.iter().map(|&topic| colours[topic].clone()))
+            .colors(shown.iter().map(|&topic| self.colours[topic].clone()))
             .x_label("word")
             .y_label("share of the topic")
     }
@@ -384,7 +386,7 @@ impl Words {
 
     /// The background of a word of which this share comes from a topic.
     fn colour(&self, topic: usize, share: f32) -> String {
-        let colour = &palette(self.topics.len())[topic];
+        let colour = &self.colours[topic];
         let alpha = (OPACITY * share * 255.0) as u8;
         format!("background:{colour}{alpha:02x};border-radius:3px")
     }
