@@ -47,7 +47,7 @@ pub struct Post {
 impl Post {
     /// Sends a message to all clients. If the sockets are closed, the kernel is ending.
     pub fn publish(&self, parent: Option<&Message>, kind: &str, content: Value) {
-        let _ = self.all.send(self.signer.message(parent, kind, content));
+        self.publish_with(parent, kind, content, Value::Null);
     }
 
     /// Sends a message with metadata to all clients.
