@@ -5,14 +5,14 @@ mod control;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::error::panic_text;
 use crate::evcxr::{captured, show_text};
-use crate::system::{Comm, LiveOutput};
+use crate::system::{Comm, LiveOutput, lock};
 
 pub use control::Control;
 use control::Part;
@@ -207,11 +207,6 @@ fn show(output: &LiveOutput, forms: &Forms) {
 fn text_of(forms: &Forms) -> String {
     let text = forms.iter().find(|(kind, _)| kind == "text/plain");
     text.map(|(_, text)| text.clone()).unwrap_or_default()
-}
-
-/// Ignores poisoning: a control is moved in one step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<V: fmt::Debug + 'static> fmt::Debug for Interact<V> {

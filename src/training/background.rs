@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result, panic_text};
 use crate::fit::Fit;
 #[cfg(feature = "charts")]
 use crate::fit::loss_chart;
-use crate::system::{StopButton, give_way};
+use crate::system::{StopButton, give_way, lock};
 use crate::text::{Card, count, seconds};
 
 use super::observer::{FitStart, Observer, StepContext};
@@ -71,11 +71,6 @@ impl Shared {
     fn status(&self) -> MutexGuard<'_, Status> {
         lock(&self.status)
     }
-}
-
-/// Ignores poisoning: no value behind these locks is ever half changed.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Default, Clone)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::system::StopButton;
+use crate::system::{StopButton, lock};
 
-use super::background::{Training, lock};
+use super::background::Training;
 
 impl Training<Fit> {
     /// The topics as they are now: a [`Fit`] made from a copy of L and F, while the fit goes on. After its end, the result.

@@ -1,9 +1,10 @@
 //! The first pass: how many documents contain each term, and how often it occurs in all.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::counts::select_terms::sealed::Bounded;
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::lock;
 use crate::text::{bytes, count};
 
 use super::interner::{Hashes, Interner};
@@ -156,7 +157,7 @@ impl TermCounts {
             by_shard[shard_of(hash)].push((hash, id));
         }
         for (shard, ids) in self.shards.iter().zip(by_shard) {
-            let mut shard = locked(shard);
+            let mut shard = lock(shard);
             for (hash, id) in ids {
                 shard.add(hash, terms.get(id), stats[id]);
             }
@@ -166,7 +167,7 @@ impl TermCounts {
     /// Calls `visit` with each term and its number of occurrences.
     pub(super) fn for_each_total(&self, mut visit: impl FnMut(&str, u64)) {
         for shard in &self.shards {
-            let shard = locked(shard);
+            let shard = lock(shard);
             for (term, stats) in shard.terms.iter().zip(&shard.stats) {
                 visit(term, stats.total);
             }
@@ -175,7 +176,7 @@ impl TermCounts {
 
     /// Occurrences of a term.
     pub(super) fn total(&self, term: &str) -> u64 {
-        let shard = locked(&self.shards[shard_of(self.hashes.of(term))]);
+        let shard = lock(&self.shards[shard_of(self.hashes.of(term))]);
         let known = shard.terms.find(term);
         known.map_or(0, |id| shard.stats[id].total)
     }
@@ -186,7 +187,7 @@ impl TermCounts {
     /// # Errors
     /// When terms of more than a thousand documents would have to go.
     pub(super) fn prune(&self, most: u64) -> Result<()> {
-        let mut shards: Vec<MutexGuard<'_, Shard>> = self.shards.iter().map(locked).collect();
+        let mut shards: Vec<MutexGuard<'_, Shard>> = self.shards.iter().map(lock).collect();
         let taken: u64 = shards.iter().map(|shard| shard.bytes()).sum();
         if taken <= most {
             return Ok(());
@@ -221,7 +222,7 @@ impl TermCounts {
             }
             **shard = smaller;
         }
-        let mut pruned = locked(&self.pruned);
+        let mut pruned = lock(&self.pruned);
         pruned.terms += all - kept;
         pruned.documents = pruned.documents.max(bound as u64);
         Ok(())
@@ -238,7 +239,7 @@ impl TermCounts {
         let shards: Vec<Shard> = self
             .shards
             .iter()
-            .map(|shard| std::mem::take(&mut *locked(shard)))
+            .map(|shard| std::mem::take(&mut *lock(shard)))
             .collect();
         let (mut rare, mut frequent) = (0, 0);
         let mut kept: Vec<(&str, TermStats)> = Vec::new();
@@ -265,7 +266,7 @@ impl TermCounts {
         for (term, _) in &kept {
             vocabulary.number(self.hashes.of(term), term);
         }
-        let pruned = *locked(&self.pruned);
+        let pruned = *lock(&self.pruned);
         let stats = || kept.iter().map(|(_, stats)| stats);
         Selected {
             nonzeros: stats().map(|stats| u64::from(stats.documents)).sum(),
@@ -280,11 +281,6 @@ impl TermCounts {
             },
         }
     }
-}
-
-/// The guard of a lock; a poisoned lock is harmless, because no thread leaves its value half-changed.
-fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The shard of a hash, by bits that do not choose a slot in a table of up to a million terms.
@@ -338,7 +334,7 @@ mod tests {
         counts.prune(20_000).unwrap();
         assert_eq!(
             {
-                let pruned = locked(&counts.pruned);
+                let pruned = lock(&counts.pruned);
                 (pruned.terms, pruned.documents)
             },
             (5_000, 1)

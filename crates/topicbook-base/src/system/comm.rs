@@ -9,10 +9,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
+
+use super::lock::lock;
 
 /// Who waits for messages, by the id of the comm: each gets them with its number.
 type Waiting = HashMap<String, (usize, Sender<(usize, Value)>)>;
@@ -38,7 +40,7 @@ fn pass_on(pipe: impl BufRead) {
             continue;
         };
         let id = message["comm_id"].as_str().unwrap_or_default();
-        let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = lock(&WAITING);
         if let Some((number, sender)) = waiting.get(id) {
             let _ = sender.send((*number, message["data"].take()));
         }
@@ -54,7 +56,7 @@ impl Comm {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let made = MADE.fetch_add(1, Ordering::Relaxed);
         let id = format!("topicbook-{}-{made}", std::process::id());
-        let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&WAITING);
         waiting.insert(id.clone(), (number, inbox));
         drop(waiting);
         send(&json!({

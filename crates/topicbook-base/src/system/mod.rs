@@ -11,6 +11,7 @@ pub mod cuda_driver;
 mod encoding;
 mod held;
 mod live_output;
+mod lock;
 mod mapped_file;
 mod mapped_range;
 mod mapped_table;
@@ -49,6 +50,7 @@ pub use encoding::Encoding;
 pub use held::held;
 pub use held::{address, hold};
 pub use live_output::{LiveOutput, in_own_kernel};
+pub use lock::lock;
 pub use mapped_file::MappedFile;
 pub use mapped_table::{Plain, Values, lazy_zeroed, mapped_zeros, values_of_file};
 #[cfg(feature = "cuda")]
